@@ -17,6 +17,10 @@ WITH = {
     ("kbe", "n"): {"w": 34}, ("hbe", "n"): {"w": 34, "columns": 2}, ("kbe", "rowers"): {"w": 34},
     ("hbe", "rowers"): {"w": 34}, ("solinas", "interval"): {"rows": 2},
     ("mm-pa-n", "channels"): {"n": 17}, ("mm-pa-p", "channels"): {"n": 17}, ("mm-spa", "channels"): {"n": 17},
+    **{
+        (f"radix64k-{kind}", name): {"redundant": False}
+        for kind in ("mul", "ram", "table") for name in ("tile", "chain")
+    },
 }  # fmt: skip
 """Settings without which the largest value has no room."""
 NUMBERS = [(d, s) for d in DESIGNS for s in d.settings if s.kind is int and not s.choices]

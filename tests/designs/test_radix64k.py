@@ -47,6 +47,47 @@ def test_other_settings(name, p, settings):
     judge_both(design(name).fit(p, **settings))
 
 
+FORMS = [
+    {"feedback": True}, {"feedback": True, "redundant": False}, {"feedback": True, "r": 8},
+    {"redundant": False, "tile": 17}, {"redundant": False, "tile": 18, "feedback": True, "chain": 8},
+    {"redundant": False, "chain": 9},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("p", [*TOYS, 15, 251, 65521])
+@pytest.mark.parametrize("settings", FORMS, ids=str)
+def test_feedback_tile_and_chain(name, p, settings):
+    judge_both(design(name).fit(p, **settings))
+
+
+@pytest.mark.parametrize(("bits", "d"), [(64, 4), (128, 8), (256, 16), (512, 32), (1024, 64)])
+@pytest.mark.parametrize("redundant", [True, False])
+def test_counts_with_feedback(bits, d, redundant):
+    """d + 1 cycles from the operands of a product to those of the next, as in Theorem 11; with digits of 17 bits the
+    multipliers of the paper's non-redundant form."""
+    mul, ram = (
+        design(name).fit((1 << bits) - 1, feedback=True, redundant=redundant, tile=0 if redundant else 17)
+        for name in NAMES[:2]
+    )
+    for fitted in (mul, ram):
+        assert fitted.schedule.latency - 1 == d + 1 and fitted.contract("native").closed
+    assert (mul.schedule.interval, ram.schedule.interval) == (d, d + 1)
+    pieces = -(-(bits + 1) // 17)  # of X < 2 M; the paper's X is below M
+    assert ram.cost.dsp == (d if redundant else pieces)
+    assert mul.cost.dsp == (2 * d + 1 if redundant else pieces + -(-bits // 17) + 1)
+
+
+def test_chains_are_cut():
+    """No adder of the emitted core with chain=8 is wider than a piece; without, one is as wide as the numbers."""
+
+    def widest(**settings):
+        text = modmill.build("radix64k-ram", 2**64 - 59, "binary", redundant=False, **settings).verilog
+        return max(int(high) for high in re.findall(r"wire \[(\d+):0\] \S+ = .* [+-] ", text))
+
+    assert widest(chain=8) < 24 <= 64 <= widest()
+
+
 @pytest.mark.parametrize(("name", "lookups"), [("radix64k-ram", 2), ("radix64k-ram", 3), ("radix64k-table", 2)])
 @pytest.mark.parametrize("redundant", [True, False])
 def test_z_made_more_than_once(name, lookups, redundant):
@@ -124,6 +165,11 @@ def test_ports():
         ("radix64k-mul", {"r": 17}, "r takes a whole number from 4 to 16, not 17"),
         ("radix64k-ram", {"lookups": 16}, "lookups takes 1 to 15 .*, not 16: one for each block RAM"),
         ("radix64k-mul", {"operand": 1}, "operand takes a whole number from 2 to 65536, not 1"),
+        ("radix64k-ram", {"operand": 3, "feedback": True}, "operand takes 2 to 2 .*, not 3: 2 with feedback"),
+        ("radix64k-ram", {"tile": 17}, "tile takes only 0 .*, not 17: only without redundancy"),
+        ("radix64k-mul", {"tile": 15, "redundant": False}, "tile takes 0 or 16 to 18 .*, not 15"),
+        ("radix64k-mul", {"tile": 16, "redundant": False, "feedback": True}, "tile takes 0 or 17 to 18 .*, not 16"),
+        ("radix64k-mul", {"chain": 7, "redundant": False}, "chain takes 0 or 8 to 264 .*, not 7"),
     ],
 )
 def test_refusals(name, settings, message):
@@ -175,7 +221,10 @@ def load_and_run(core, loads):
     return out
 
 
-@pytest.mark.parametrize(("name", "settings"), [*((n, {}) for n in NAMES), ("radix64k-ram", {"lookups": 2})])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [*((n, {}) for n in NAMES), ("radix64k-ram", {"lookups": 2}), *((n, {"feedback": True}) for n in NAMES)],
+)
 @pytest.mark.parametrize("redundant", [True, False])
 @pytest.mark.parametrize("io", ["native", "binary"])
 def test_moduli_loaded_one_after_another(name, settings, redundant, io):
@@ -207,8 +256,9 @@ def test_a_modulus_that_does_not_fit_is_refused():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("io", "redundant"), [("native", True), ("binary", True), ("binary", False)])
-def test_nothing_of_operands_or_modulus_reaches_the_handshake(name, io, redundant):
-    core = modmill.build(name, 2**40 - 87, io, r=8, redundant=redundant, loadable=True)
+@pytest.mark.parametrize("feedback", [False, True])
+def test_nothing_of_operands_or_modulus_reaches_the_handshake(name, io, redundant, feedback):
+    core = modmill.build(name, 2**40 - 87, io, r=8, redundant=redundant, loadable=True, feedback=feedback)
     found = prove.prove_constant_latency(
         core.verilog, data=("i_a", "i_b", "k_m"), outputs=("i_ready", "o_valid", "k_ready")
     )

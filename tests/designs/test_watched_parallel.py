@@ -24,6 +24,13 @@ CASES = [
     ("radix64k-ram", P40, {"r": 10, "lookups": 2, "operand": 5}),
     *(("radix64k-table", P40, {"r": r, "redundant": r == 4}) for r in (4, 8)),
     ("radix64k-table", 97, {"r": 4, "loadable": True}),
+    *(
+        (f"radix64k-{kind}", P40, {"r": 8, "feedback": True, "redundant": redundant})
+        for kind in ("mul", "ram", "table")
+        for redundant in (True, False)
+    ),
+    ("radix64k-mul", P40, {"r": 8, "redundant": False, "tile": 11, "chain": 9}),
+    ("radix64k-ram", P40, {"r": 10, "feedback": True, "lookups": 2, "loadable": True}),
     *(("wide", P40, {"subtract": subtract, "multipliers": k}) for subtract in (True, False) for k in (1, 3)),
     ("wide", 2**61 - 1, {"levels": 0, "dsp": "25x18"}),
     ("solinas", 2**127 - 1, {}),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from modmill.cores.multiplier.build import build
+from modmill.design import parse_set
 from modmill.designs import DESIGNS
 
 FILE = Path(__file__).parent / "digests.json"
@@ -20,6 +21,13 @@ CASES = [
     for d in DESIGNS
     for modulus, io in ((WIDE.get(d.name, "97"), "native"), ("0x1fffffffffffffff", "binary"))
 ]
+FORMS = [
+    ("radix64k-mul", "97", "native", "feedback=true", "r=4"),
+    ("radix64k-ram", "0x1fffffffffffffff", "binary", "feedback=true"),
+    ("radix64k-table", "0x1fffffffffffffff", "native", "feedback=true", "loadable=true"),
+    ("radix64k-mul", "0x1fffffffffffffff", "binary", "redundant=false", "tile=17", "chain=20", "feedback=true"),
+]
+"""Forms of a design that its defaults do not have."""
 FULL = [("sor-1m-p", "secp256k1", "native"), ("sor-ring", "secp256k1", "native"), ("sor-2m", "P-256", "binary")]
 
 
@@ -27,14 +35,19 @@ def key(case):
     return " ".join(case)
 
 
-@pytest.mark.parametrize("case", CASES + FULL, ids=key)
+def digest(case):
+    name, modulus, io, *sets = case
+    return build(name, modulus, io, **parse_set(sets)).digest
+
+
+@pytest.mark.parametrize("case", CASES + FORMS + FULL, ids=key)
 def test_digest(case):
     recorded = json.loads(FILE.read_text())
-    assert build(*case).digest == recorded[key(case)], "the RTL has changed; if that is meant, write digests.json anew"
+    assert digest(case) == recorded[key(case)], "the RTL has changed; if that is meant, write digests.json anew"
 
 
 def test_file_lists_all_designs_and_no_others():
-    assert json.loads(FILE.read_text()).keys() == {key(c) for c in CASES + FULL}
+    assert json.loads(FILE.read_text()).keys() == {key(c) for c in CASES + FORMS + FULL}
 
 
 def test_digest_does_not_depend_on_hash_seed():
@@ -50,4 +63,4 @@ def test_digest_does_not_depend_on_hash_seed():
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps({key(c): build(*c).digest for c in CASES + FULL}, indent=1) + "\n")
+    FILE.write_text(json.dumps({key(c): digest(c) for c in CASES + FORMS + FULL}, indent=1) + "\n")

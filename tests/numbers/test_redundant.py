@@ -219,10 +219,55 @@ def test_iterations_are_the_fewest():
         assert Fraction(4 * M, 1 << (r * (n - 1))) + 1 > 2
 
 
-def test_last_multiplication_by_one_gives_at_most_M():
-    m = Montgomery(SECP256K1, 16)
+@pytest.mark.parametrize("feedback", [False, True])
+def test_last_multiplication_by_one_gives_at_most_M(feedback):
+    m = Montgomery(SECP256K1, 16, feedback=feedback)
     for x in (0, 1, m.M, 2 * m.M - 1, m.R % m.M, m.R % m.M + m.M):
         assert value(m.multiply(digits(x, 16, 16), digits(1, 16, 16)), 16) <= m.M
+
+
+# ---------------------------------------------------------------------------------------------- with feedback
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("M", [3, 5, 7, 9, 11, 13, 15])
+def test_feedback_exhaustively_at_one_digit(way, M):
+    """r = 4, one iteration: every pair of operands below 2 M gives a result below 2 M."""
+    m = Montgomery(M, 4, way, feedback=True)
+    assert m.n == 1 and m.rest == {2: 0, 3: 1, 4: 2}[M.bit_length()]
+    for x, y in itertools.product(range(2 * M), repeat=2):
+        (out,) = m.multiply((x,), (y,))
+        assert out < 2 * M and out * m.R % M == x * y % M and m.plain(x, y) == out
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("r", [4, 8, 16])
+def test_feedback_at_every_length(way, r):
+    """Moduli up to 2^(r d) - 1 on machines of their own length and of one more; every digit fits its bound."""
+    rnd = random.Random(r)
+    for bits in range(2, 3 * r + 2):
+        for M in {(1 << bits) - 1, (1 << (bits - 1)) + 1, rnd.getrandbits(bits) | 1 | 1 << (bits - 1)}:
+            m = Montgomery(M, r, way, bits=bits + bits % 2, feedback=True)
+            assert m.n == m.d and m.rest <= 2 and m.R >= 4 * M
+            t_limit, c_limit = m.digit_limits()
+            for x, y in ((2 * M - 1, 2 * M - 1), (M, M), (0, 1), (rnd.randrange(2 * M), rnd.randrange(2 * M))):
+                a, b = spread(digits(x, r, m.d), r, rnd), largest_spread(digits(y, r, m.d), r)
+                *before, (t, c) = m.steps(a, b)
+                assert all(map(int.__le__, t, t_limit)) and all(map(int.__le__, c, m.last_limits()))
+                assert all(all(map(int.__le__, c, c_limit)) for _, c in before)
+                out = m.joined(c)
+                assert Radix(r).fits(out) and value(out, r) < 2 * M and value(out, r) * m.R % M == x * y % M
+                assert m.plain(x, y) == value(out, r)
+
+
+def test_feedback_without_the_last_bits_leaves_the_range():
+    """With d iterations only, a modulus near 2^(r d) gives 2 M and more."""
+    m = Montgomery(2**64 - 1, 16, feedback=True)
+    x = digits(2 * m.M - 1, 16, 4)
+    c = (0,) * 5
+    for digit in x:
+        _, c = m.iterate(c, x, digit)
+    assert value(c, 16) >= 2 * m.M > value(m.last(c), 16)
 
 
 @pytest.mark.parametrize("M", [97, 2**61 - 1, SECP256K1])
@@ -329,6 +374,7 @@ def test_random_chains_refute_the_printed_rule_and_not_the_corrected_one():
         ((97, 5, HALF_TABLES), "r = 5"),
         ((97, 8, TABLE, 1), "1"),
         ((97, 8, TABLE, 2, 1, 6), "below 2\\^6, got one of 7 bits"),
+        ((97, 8, TABLE, 3, 1, 7, True), "with feedback, operand must be 2, got 3"),
     ],
 )
 def test_refusals(arguments, message):

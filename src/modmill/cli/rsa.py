@@ -14,6 +14,7 @@ from modmill.cli import options
 from modmill.cli.output import engine_results, passphrase_of, signature_verdict, verdict, write
 
 if TYPE_CHECKING:
+    from modmill.cores.rsa.machine import EngineCore
     from modmill.engines.rsa.rsa import Engine
 
 app = typer.Typer(no_args_is_help=True, help="RSA with real keys on an exponentiation engine around any multiplier.")
@@ -24,8 +25,12 @@ Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary.
 Threads = Annotated[int, typer.Option(min=0, max=64, help="Powers interleaved; 0: as many as fill the multiplier.")]
 
 Bits = Annotated[int, typer.Option(help="Length of the RSA modulus, 1024 to 4096.")]
+Circuit = Annotated[bool, typer.Option("--circuit", help="The circuit of the radix-64K paper, for its multipliers.")]
 Word = Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")]
 Blind = Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of an exponent's blinding.")]
+Modulus = Annotated[
+    str, typer.Option("--modulus", "-m", help="Build this modulus in, of any length, instead of --bits.")
+]
 
 
 @app.command()
@@ -41,35 +46,38 @@ def build(
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="An engine for the primes, or for the modulus.")] = True,
     blind: Blind = 64,
     cores: options.Cores = 1,
+    circuit: Circuit = False,
+    modulus: Modulus = "",
     output: options.Folder = None,
     top: options.Top = "engine",
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
     import shlex
 
-    from modmill.cores.rsa.engine import DEFAULT
-    from modmill.cores.rsa.machine import engine
+    from modmill.cores.rsa.engine import CIRCUIT, DEFAULT
     from modmill.design import parse_set
     from modmill.flow.emit import require_name
 
     require_name(top)
-    chosen, width = multiplier or DEFAULT, _width(bits, crt)
-    core = engine(
-        chosen, width=width, settings=parse_set(sets), bits=width + blind, method=method, window=window,
-        threads=threads, word=word, io=io, top=top, cores=cores,
+    chosen, (p, width) = multiplier or (CIRCUIT if circuit else DEFAULT), _modulus(modulus, bits, crt)
+    core = _engine(
+        circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
+        word=word, io=io, top=top, cores=cores,
     )  # fmt: skip
     words = [
-        "--bits", bits, "--multiplier", chosen, *(w for s in sets for w in ("--set", s)), "--io", io,
+        *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,
+        *(w for s in sets for w in ("--set", s)), "--io", io,
         "--method", method, "--window", window, "--threads", threads, "--word", word, "--crt" if crt else "--no-crt",
         *(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "engine" else []), "--blind", blind,
     ]  # fmt: skip
+    words += ["--circuit"] if circuit else []
     command = shlex.join(["modmill", "rsa", "build", *map(str, words)])
-    folder = core.write(output or Path(f"rsa-{bits}-{chosen}"), command)
-    layout = core.layout
-    cycles = core.cycles(0)
+    folder = core.write(output or Path(f"rsa-{width if p else bits}-{chosen}"), command)
+    cycles, threads = core.cycles(0), core.results
     print(
-        f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}{layout.threads} powers "
-        f"interleaved, {cycles:,} cycles for them, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
+        f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}"
+        f"{'one power at a time' if circuit else f'{threads} powers interleaved'}, {cycles:,} cycles for "
+        f"{'it' if circuit else 'them'}, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
 
 
@@ -86,6 +94,8 @@ def race(
     crt: Annotated[bool, typer.Option("--crt/--no-crt", help="Two powers of half the length, or one.")] = True,
     blind: Blind = 0,
     cores: options.Cores = 1,
+    circuit: Circuit = False,
+    modulus: Modulus = "",
     target: options.Target = "ecp5-85k",
     route: options.Route = False,
     router: options.Router = "",
@@ -98,22 +108,21 @@ def race(
     from rich.console import Console
 
     from modmill.contract import UnsupportedError
-    from modmill.cores.rsa.engine import loaded
-    from modmill.cores.rsa.machine import engine
+    from modmill.cores.rsa.engine import circuits, loaded
     from modmill.design import parse_set
     from modmill.studies.race.machines import EngineRace
 
-    width, settings = _width(bits, crt), parse_set(sets)
+    (p, width), settings = _modulus(modulus, bits, crt), parse_set(sets)
     status = Console(stderr=True)
     raced = EngineRace(target, route, seeds, record, floorplan=floorplan, router=router)
     entrants = []
-    for name in multiplier or loaded():
+    for name in multiplier or (circuits() if circuit else loaded()):
         try:
-            core = engine(
-                name, width=width, settings=settings, bits=width + blind, method=method, window=window,
-                threads=threads, word=word, io=io, cores=cores,
+            core = _engine(
+                circuit, name, p, width, settings, bits=width + blind, method=method, window=window, threads=threads,
+                word=word, io=io, cores=cores,
             )  # fmt: skip
-            entrants.append((name, core, core.about()))
+            entrants.append((f"{name} circuit" if circuit else name, core, core.about()))
         except UnsupportedError as error:
             if multiplier:
                 raise
@@ -121,10 +130,37 @@ def race(
     with status.status("") as line:
         raced.progress = line.update
         found = [raced.measure(*entrant) for entrant in entrants]
+    halves = crt and not p
     for result in found:
-        result.per_operation = 2 if crt else 1
-    title = f"RSA-{bits} private operations {'with' if crt else 'without'} CRT on {target}"
-    engine_results(found, title, {"bits": bits, "crt": crt, "target": target}, output)
+        result.per_operation = 2 if halves else 1
+    title = f"RSA-{bits} private operations {'with' if halves else 'without'} CRT on {target}"
+    title = f"Powers modulo a number of {width} bits on {target}" if p else title
+    engine_results(found, title, {"bits": width if p else bits, "crt": halves, "target": target}, output)
+
+
+def _engine(circuit: bool, name: str, p: int, width: int, settings: dict[str, str], **options: Any) -> EngineCore:
+    """An engine, or with ``circuit`` one on the circuit, which has no choice of method, window, threads, form or number
+    of machines. Raises UnsupportedError as `engine` does, and for such a choice."""
+    from modmill.contract import UnsupportedError
+    from modmill.cores.rsa.circuit import circuit_engine
+    from modmill.cores.rsa.machine import engine
+
+    if not circuit:
+        return engine(name, p=p, width=width, settings=settings, **options)
+    usual = {"method": ("window",), "window": (5,), "threads": (0, 1), "io": ("native",), "cores": (1,)}
+    for option, values in usual.items():
+        if options.pop(option) not in values:
+            raise UnsupportedError(f"--circuit computes one power at a time, by squares and products; omit --{option}")
+    return circuit_engine(name, p=p, width=width, settings=settings, **options)
+
+
+def _modulus(text: str, bits: int, crt: bool) -> tuple[int, int]:
+    """The modulus that is built in, 0 for none, and the bits of the engine's moduli. Raises UnsupportedError for a text
+    that is no odd modulus, and as `_width` does."""
+    from modmill.numbers.moduli import parse_modulus
+
+    p = parse_modulus(text).value if text else 0
+    return p, p.bit_length() if p else _width(bits, crt)
 
 
 def _width(bits: int, crt: bool) -> int:
@@ -206,10 +242,10 @@ def setup(
     modulus: Annotated[str, typer.Option("--modulus", "-m", help="0x hex, a decimal, or an expression.")],
 ) -> None:
     """Print the words that load a modulus into a built engine, one hexadecimal word a line."""
-    from modmill.cores.rsa.machine import read
+    from modmill.cores.rsa.circuit import read_any
     from modmill.numbers.moduli import parse_modulus
 
-    core = read(folder)
+    core = read_any(folder)
     for word in core.setup(core.at(parse_modulus(modulus).value)):
         print(f"{word:0{-(-core.layout.word // 4)}x}")
 

@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
+from amaranth.lib import wiring
+
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.folder import json_object, read_text, require_former, write_folder
@@ -71,12 +73,14 @@ class Simulated:
 class Trial:
     """Outcome of the first simulation of an engine.
 
-    Number of results compared, cycles of one job alone (``latency``), cycles between answers of a machine.
+    Number of results compared, cycles of one job alone (``latency``), cycles between answers of a machine. ``more``:
+    cycles of other jobs, by name.
     """
 
     judged: int
     latency: int
     period: int
+    more: Mapping[str, int] = field(default_factory=dict)
 
 
 def judged(found: Sequence[Any], wanted: Sequence[Any], what: str) -> int:
@@ -162,7 +166,7 @@ class BuiltEngine(ABC):
         return self.layout.threads
 
     @property
-    def coprocessor(self) -> Coprocessor:
+    def coprocessor(self) -> wiring.Component:
         """A new coprocessor around a new multiplier or slot machine."""
         layout = self.layout
         if self.numbered:

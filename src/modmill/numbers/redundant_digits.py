@@ -11,7 +11,8 @@ values of digits; the latter proves that no sum exceeds r + 2 bits.
 
 The paper's rule against overflow (add -M if the redundant bits of the highest digit are not zero) is wrong;
 `printed_product` implements it for the tests that refute it. `Montgomery` runs one more iteration instead: with
-R = 2^(r n) >= 4 M, operands below 2 M give results below 2 M, without any subtraction.
+R = 2^(r n) >= 4 M, operands below 2 M give results below 2 M, without any subtraction. With ``feedback`` it runs d
+iterations and cancels two more bits in the cycle in which the paper adds -M: R = 2^(r d + 2) >= 4 M.
 """
 
 import random
@@ -145,8 +146,9 @@ class Montgomery:
     ``quotient``: how k M is computed from z, the low r bits that it must cancel: ``multipliers`` (Lemma 6, Theorem 9),
     ``table`` (f of Lemma 7) or ``half tables`` (g and h of Lemma 8, Theorem 10, corrected). Operands below ``operand``
     M give results below ``operand`` M. ``least``: the least number of iterations. All sizes follow from ``bits``, the
-    length of the largest modulus of the machine (default: the length of M). Raises ValueError for an M that is even,
-    below 3 or longer than ``bits``, an odd r with half tables, an r below 4, and an ``operand`` below 2.
+    length of the largest modulus of the machine (default: the length of M). ``feedback``: d iterations, then `last`,
+    which cancels ``rest`` more bits. Raises ValueError for an M that is even, below 3 or longer than ``bits``, an odd r
+    with half tables, an r below 4, an ``operand`` below 2, and one above 2 with ``feedback``.
     """
 
     M: int
@@ -155,6 +157,7 @@ class Montgomery:
     operand: int = 2
     least: int = 1
     bits: int = 0
+    feedback: bool = False
 
     def __post_init__(self) -> None:
         if self.M < 3 or self.M % 2 == 0:
@@ -165,6 +168,8 @@ class Montgomery:
             raise ValueError(f"half tables need an even r, got r = {self.r}")
         if self.operand < 2:
             raise ValueError(f"operand must be at least 2, because results are not below M, got {self.operand}")
+        if self.feedback and self.operand > 2:
+            raise ValueError(f"with feedback, operand must be 2, got {self.operand}")
         if self.bits and self.M >> self.bits:
             raise ValueError(f"the modulus must be below 2^{self.bits}, got one of {self.M.bit_length()} bits")
 
@@ -188,14 +193,23 @@ class Montgomery:
     @cached_property
     def n(self) -> int:
         """Iterations: the fewest with operand^2 M / 2^(r n) + 1 <= operand. For operands below 2 M, 2^(r n) >= 4 M:
-        d + 1 where r d has fewer than two bits to spare."""
-        needed = -(-(self.operand**2) * self.top // (self.operand - 1))
-        return max(self.least, -(-(needed - 1).bit_length() // self.r))
+        d + 1 where r d has fewer than two bits to spare. With ``feedback`` d."""
+        return max(self.least, self.d if self.feedback else -(-self._needed // self.r))
+
+    @cached_property
+    def _needed(self) -> int:
+        """Least exponent e with operand^2 M / 2^e + 1 <= operand."""
+        return (-(-(self.operand**2) * self.top // (self.operand - 1)) - 1).bit_length()
+
+    @cached_property
+    def rest(self) -> int:
+        """Bits that `last` cancels after the iterations: 0 to 2, 0 without ``feedback``."""
+        return max(0, self._needed - self.r * self.n)
 
     @property
     def R(self) -> int:
-        """2^(r n)."""
-        return 1 << (self.r * self.n)
+        """2^(r n + rest)."""
+        return 1 << (self.r * self.n + self.rest)
 
     @cached_property
     def inverse(self) -> int:
@@ -250,12 +264,32 @@ class Montgomery:
         assert rest == 0 and carry <= 2, "the digit does not cancel"
         return t, arithmetic.reduce(t, u, v, carry)
 
+    def factor_of_last(self, c: int) -> int:
+        """The factor q of M in `last`: c + q M = 0 (mod 2^rest)."""
+        return c * self.inverse % (1 << self.rest)
+
+    def last(self, c: Sequence[int]) -> Number:
+        """(c + q M) / 2^rest in d + 1 digits: each digit gives its lowest ``rest`` bits to the next lower one. q M is
+        added as M for bit 0 of q and 2 M for bit 1, so no multiple needs a carry."""
+        s, q = self.rest, self.factor_of_last(c[0])
+        added = [digits((q & bit) * self.M, self.r, self.d + 1) for bit in (1, 2)]
+        summed = [sum(place) for place in zip(c, *added, strict=True)]
+        low = [*(x & (1 << s) - 1 for x in summed[1:]), 0]
+        return tuple((x >> s) + (above << self.r >> s) for x, above in zip(summed, low, strict=True))
+
+    def last_limits(self) -> Number:
+        """Largest digits of `last`."""
+        s, plain = self.rest, (1 << self.r) - 1
+        _, c = self.digit_limits()
+        largest = [(x + min(s, 2) * plain >> s) + ((1 << s) - 1 << self.r >> s) for x in c]
+        return (*largest[:-1], (c[-1] + 2 * s) >> s)
+
     def steps(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[Number, Number]]:
-        """t and c of each of the n iterations, for x and y of d digits each."""
+        """t and c of each of the n iterations, for x and y of d digits each; the last c is that of `last`."""
         c: Number = (0,) * (self.d + 1)
         for i in range(self.n):
             t, c = self.iterate(c, x, y[i] if i < self.d else 0)
-            yield t, c
+            yield t, self.last(c) if i == self.n - 1 else c
 
     def multiply(self, x: Sequence[int], y: Sequence[int]) -> Number:
         """x y / R modulo M in d digits, below ``operand`` M if x and y are, in any representation."""
@@ -266,14 +300,20 @@ class Montgomery:
         """A number below 2^(r d + 2) of d + 1 digits in d digits: the highest digit becomes redundant bits."""
         return (*c[: self.d - 1], c[self.d - 1] + (c[self.d] << self.r))
 
+    def plain_digit(self, y: int, i: int) -> int:
+        """Digit i of y in binary: r bits; with ``feedback`` the highest of d digits has what is left."""
+        if self.feedback and i >= self.d - 1:
+            return y >> (self.r * i) if i == self.d - 1 else 0
+        return y >> (self.r * i) & (1 << self.r) - 1
+
     def plain_steps(self, x: int, y: int) -> Iterator[tuple[int, int]]:
-        """t and c of each of the n iterations in binary; the digits of y have r bits."""
+        """t and c of each of the n iterations in binary, for the digits `plain_digit` of y; the last c as in `last`."""
         c = 0
         for i in range(self.n):
-            t = c + x * (y >> (self.r * i) & (1 << self.r) - 1)
+            t = c + x * self.plain_digit(y, i)
             u, v = self.addends(t % (1 << self.r))
             c = (t + u + v) >> self.r
-            yield t, c
+            yield t, (c + self.factor_of_last(c) * self.M) >> self.rest if i == self.n - 1 else c
 
     def plain(self, x: int, y: int) -> int:
         """x y / R modulo M without redundancy, below ``operand`` M if x and y are."""
@@ -288,6 +328,8 @@ class Montgomery:
         """Largest c of any iteration, over all moduli of ``bits`` bits, all x and all digits of y."""
         plain = (1 << self.r) - 1
         digit, x = plain, (1 << (self.operand * self.top - 1).bit_length()) - 1
+        if self.feedback:
+            digit = max(plain, x >> (self.r * (self.d - 1)))
         if redundant:
             digit = 4 * plain + 3
             x = value((digit,) * self.d, self.r)

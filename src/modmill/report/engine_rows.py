@@ -38,7 +38,7 @@ _WORDS = {
     "multiply": "any point", "multiply-base": "fixed base", "multiply-two": "sum of two multiples", "ladder": "ladder",
 }  # fmt: skip
 _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "threads", "cores", "sums",
-          "word", "io", "native", "modulus")  # fmt: skip
+          "word", "io", "native", "modulus", "circuit")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
 _RSA = {"method": "window", "window": 5, "word": 32, "io": "native"}
@@ -81,6 +81,8 @@ class MeasuredEngine(Measured):
     def choices(self) -> dict[str, Any]:
         """Options that differ from the commands' defaults, by the commands' names."""
         a = self.about
+        if a.get("circuit"):
+            return {"circuit": True, **({"word": a["word"]} if a["word"] != _RSA["word"] else {})}
         if self.kind == "rsa":
             return {name: a[name] for name, usual in _RSA.items() if a.get(name, usual) != usual}
         shape = {name: a["shape"].get(name, x) for name, x in asdict(Shape()).items()}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from modmill.cores.built import Message
 from modmill.cores.pair_check import Messages, PairReport, Stream, check_pair
+from modmill.cores.rsa.circuit import engine_class
 from modmill.cores.rsa.machine import PUBLIC, SHORT, EngineCore
 from modmill.design import DesignInstance
 
@@ -25,7 +26,7 @@ def check_engine(path: str | Path, *, full: bool = True) -> PairReport:
 
     Raises ValueError if a file is missing or malformed, ToolError if a tool cannot be run.
     """
-    return check_pair(path, EngineCore, "powers", partial(messages, full=full))
+    return check_pair(path, engine_class(path), "powers", partial(messages, full=full))
 
 
 def messages(core: EngineCore, full: bool = True) -> Messages:
@@ -47,7 +48,7 @@ def _short(core: EngineCore, seed: int) -> Iterator[Message]:
     """SETUP and two jobs: very short exponents, 65537."""
     rnd, p = random.Random(seed), core.fitted.p
     yield core.setting(core.fitted)
-    bits = min(VERY_SHORT, core.layout.powers[0].bits)
+    bits = min(VERY_SHORT, core.exponent_bits)
     bases = [rnd.randrange(p) for _ in range(core.results)]
     yield core.message(p, 0, bits, [(base, rnd.getrandbits(bits)) for base in bases])
     yield core.message(p, 1, PUBLIC.bit_length(), [(base, PUBLIC) for base in bases[::-1]])
@@ -56,7 +57,7 @@ def _short(core: EngineCore, seed: int) -> Iterator[Message]:
 def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: int) -> Iterator[Message]:
     """SETUP and jobs of both programs for each modulus, with edge cases of bases and exponents."""
     rnd = random.Random(seed)
-    size, longest = core.results, core.layout.powers[0].bits
+    size, longest = core.results, core.exponent_bits
     for k, fitted in enumerate(moduli):
         p = fitted.p
         yield core.setting(fitted)
@@ -71,3 +72,5 @@ def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: in
             if program:
                 pairs = [(base, PUBLIC) for base, _ in pairs]
             yield core.message(p, program, bits, pairs)
+        for exponent, bits in core.public_exponents():
+            yield core.message(p, 1, bits, [(rnd.randrange(p), exponent)] * size)

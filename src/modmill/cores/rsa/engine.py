@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from modmill.contract import UnsupportedError
-from modmill.cores.rsa.machine import PUBLIC, EngineCore, engine, read, uniform
+from modmill.cores.rsa.circuit import read_any
+from modmill.cores.rsa.machine import PUBLIC, EngineCore, engine, uniform
 from modmill.design import IO
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
@@ -22,11 +23,18 @@ from modmill.numbers.shown import shortened
 KINDS = ("model", "exact", "rtl")
 DEFAULT = "montgomery-array"
 """Default multiplier."""
+CIRCUIT = "radix64k-ram"
+"""Default multiplier of the circuit: that of Theorem 10."""
 
 
 def loaded() -> list[str]:
     """Names of the designs that can load their modulus."""
     return [d.name for d in DESIGNS if any(s.name == "loadable" for s in d.settings)]
+
+
+def circuits() -> list[str]:
+    """Names of the designs that the circuit can have."""
+    return [d.name for d in DESIGNS if any(s.name == "feedback" for s in d.settings)]
 
 
 def engine_for(
@@ -81,10 +89,10 @@ def simulated(
 
     Raises UnsupportedError and ToolError as `EngineCore.simulate` does.
     """
-    found, chosen = core.simulate(core.at(modulus), program, pairs, bits), core.layout.powers[program]
+    found = core.simulate(core.at(modulus), program, pairs, bits)
+    name, count = core.described(program, bits)
     work.append(Work(
-        modulus.bit_length(), chosen.program.name, len(pairs), chosen.program.products(bits or chosen.bits),
-        max(found.cycles), digest(core.verilog),
+        modulus.bit_length(), name, len(pairs), count, max(found.cycles), digest(core.verilog),
     ))  # fmt: skip
     return found.powers
 
@@ -103,7 +111,7 @@ class Stored:
     @classmethod
     def read(cls, folder: str | Path) -> Stored:
         """Read a folder that `modmill rsa build` wrote. Raises ValueError if Verilog or record were edited."""
-        return cls(read(folder))
+        return cls(read_any(folder))
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
         """Powers by program 0."""

@@ -89,6 +89,20 @@ class EngineCore(BuiltEngine):
             self.fitted.slot_machine(layout.used)  # raises if there are too few slots
         return layout
 
+    @property
+    def exponent_bits(self) -> int:
+        """Length of the longest exponent of program 0."""
+        return self.layout.powers[0].bits
+
+    def described(self, program: int, bits: int = 0) -> tuple[str, int]:
+        """Name of a program, and its products for exponents of ``bits`` bits (0: the maximum)."""
+        chosen = self.layout.powers[program]
+        return chosen.program.name, chosen.program.products(bits or chosen.bits)
+
+    def public_exponents(self) -> Iterator[tuple[int, int]]:
+        """(exponent, bits) that a check gives to program 1 besides 65537: none."""
+        return iter(())
+
     def cycles(self, program: int, bits: int = 0) -> int:
         """Cycles from the last word of a job to the first word of its powers; exponents have ``bits`` bits (0: the
         maximum)."""
@@ -117,7 +131,7 @@ class EngineCore(BuiltEngine):
 
     def trial(self) -> Trial:
         """Simulate two jobs with exponents of full length for each machine."""
-        p, bits = self.fitted.p, self.layout.powers[0].bits
+        p, bits = self.fitted.p, self.exponent_bits
         rnd = random.Random(1)
         pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(2 * self.cores * self.results)]
         return self._tried(self.simulate(self.fitted, 0, pairs), [(pow(*pair, p),) for pair in pairs], "power")
@@ -188,7 +202,7 @@ class EngineCore(BuiltEngine):
     def messages(self, *, full: bool = True) -> Iterator[Message]:
         """Yield SETUP, with ``full`` a job with exponents of full length, then edge cases and random runs (`batches`)
         with short exponents and with 65537."""
-        p, longest = self.fitted.p, self.layout.powers[0].bits
+        p, longest = self.fitted.p, self.exponent_bits
         rnd = random.Random(1)
 
         def jobs(bits: int, edges: list[tuple[int, int]], exponent: int = 0) -> list[list[tuple[int, int]]]:
@@ -217,14 +231,10 @@ class EngineCore(BuiltEngine):
         return cls(record["design"], fitted, record["given"], **record["options"])
 
 
-def engine(
-    design: str, p: int = 0, width: int = 0, settings: Mapping[str, Any] | None = None, **options: Any
-) -> EngineCore:
-    """Make an engine around ``design`` for the modulus ``p`` or, if ``p`` is 0, for moduli of ``width`` bits that are
-    loaded; ``options`` as in `EngineCore`.
-
-    Raises UnsupportedError if the design does not support the modulus, or cannot load one.
-    """
+def prepared(
+    design: str, p: int, width: int, settings: Mapping[str, Any] | None
+) -> tuple[str, DesignInstance, dict[str, Any]]:
+    """Design, instance and settings for an engine; raises as `engine` does."""
     chosen = find_design(design)
     given = chosen.checked(settings or {})
     if any(s.name == "loadable" for s in chosen.settings) and "loadable" not in given and not p:
@@ -234,7 +244,18 @@ def engine(
         raise UnsupportedError(
             f"{design} has its modulus built in: give the modulus or key for the engine, or take a design that loads it"
         )
-    return EngineCore(design, fitted, given, **options)
+    return design, fitted, given
+
+
+def engine(
+    design: str, p: int = 0, width: int = 0, settings: Mapping[str, Any] | None = None, **options: Any
+) -> EngineCore:
+    """Make an engine around ``design`` for the modulus ``p`` or, if ``p`` is 0, for moduli of ``width`` bits that are
+    loaded; ``options`` as in `EngineCore`.
+
+    Raises UnsupportedError if the design does not support the modulus, or cannot load one.
+    """
+    return EngineCore(*prepared(design, p, width, settings), **options)
 
 
 read = EngineCore.read

@@ -9,6 +9,7 @@
     section 2                                            `blocks`: digit sums without carries, tables, conversion
     section 5, Figures 1 to 3                            `shape`: sizes and schedule
     sections 4 and 5                                     `machine`: the loop, loading of a modulus, the binary form
+    sections 4 and 6, Theorem 11                         `circuit`: powers, the result goes back as an operand
 
 The arithmetic on integers is in `numbers.redundant_digits`, the paper's tables are in `studies.papers.rsa64k`.
 """

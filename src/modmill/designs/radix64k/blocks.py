@@ -30,10 +30,38 @@ ZERO = Const(0, 1)
 """A constant zero, which `total` leaves out."""
 
 
-def total(terms: Sequence[Value]) -> Value:
-    """The sum of the terms, without constant zeros (an expression)."""
+def total(terms: Sequence[Value], *, m: Module | None = None, chain: int = 0) -> Value:
+    """The sum of the terms, without constant zeros (an expression). ``chain``: most bits of a carry chain, whose
+    adders are in ``m``; 0 for no limit."""
     left = [t for t in terms if not (isinstance(t, Const) and t.value == 0)]
-    return sum(left[1:], left[0]) if left else ZERO
+    if not left:
+        return ZERO
+    if not chain or m is None:
+        return sum(left[1:], left[0])
+    found = left[0]
+    for term in left[1:]:
+        found = cut_sum(m, found, term, chain)
+    return found
+
+
+def cut_sum(m: Module, a: Value, b: Value, chain: int, carry: Value = ZERO) -> Value:
+    """a + b + carry, one bit wider than the wider term, in carry chains of at most ``chain`` bits: the carry out of a
+    piece is an ordinary signal, which starts the chain of the next one. Cost: 2 LUTs and their wires for each cut."""
+    width = max(len(a), len(b))
+    a, b = (Cat(x, Const(0, width))[:width] for x in (a, b))
+    pieces: list[Value] = []
+    for low in range(0, width, chain):
+        high = min(low + chain, width)
+        piece = Signal(high - low + 2, name="piece")
+        m.d.comb += piece.eq(Cat(Const(1, 1), a[low:high]) + Cat(carry, b[low:high]))
+        pieces.append(piece[1 : high - low + 1])
+        carry = piece[high - low + 1]
+    return Cat(*pieces, carry)
+
+
+def factor_of_last(c: Value, modulus: Value, rest: int) -> Value:
+    """The factor q of M with c + q M = 0 (mod 2^rest), for ``rest`` up to 2: q = -c M^-1, and M^-1 = M (mod 4)."""
+    return Cat(c[0], c[1] ^ (c[0] & ~modulus[1]))[:rest]
 
 
 @dataclass(frozen=True)
@@ -87,6 +115,25 @@ class DigitSums:
                 carry if i == 1 else ZERO,
             ]
             out.append(self._digit(terms, limits[i - 1], f"{name}{i - 1}"))
+        return out
+
+    def last(self, c: Sequence[Value], modulus: Value, rest: int, limits: Sequence[int]) -> list[Signal]:
+        """(C + q M) / 2^rest: M is added for bit 0 of q and 2 M for bit 1, and each digit gives its lowest ``rest``
+        bits to the next lower one; ``limits``: largest digits of the result."""
+        factor = factor_of_last(c[0], modulus, rest)
+        summed = []
+        for i, digit in enumerate(c):
+            parts = [digit]
+            for bit in range(rest):
+                multiple = Cat(Const(0, bit), modulus)[self.r * i : self.r * (i + 1)]
+                parts.append(Mux(factor[bit], multiple, 0) if len(multiple) else ZERO)
+            summed.append(Signal(max(self.r + 3, len(digit) + 1), name=f"last_sum{i}"))
+            self.m.d.comb += summed[i].eq(total(parts))
+        out = []
+        for i, limit in enumerate(limits):
+            above = summed[i + 1][:rest] if i + 1 < len(summed) else ZERO
+            shifted = Cat(Const(0, self.r - rest), above) if rest else ZERO
+            out.append(self._digit([summed[i][rest:], shifted], limit, f"last{i}"))
         return out
 
     def _digit(self, terms: Sequence[Value], limit: int, name: str) -> Signal:
@@ -283,11 +330,12 @@ class SubtractOnce(wiring.Component):
     """A binary number below 2 M to the number modulo M, by one subtraction of full width.
 
     Stream ``i``: numbers of ``width`` bits; ``m``: M of ``bits`` bits, which must be stable; stream ``o``: canonical
-    numbers.
+    numbers. ``chain``: most bits of a carry chain, 0 for no limit.
     Latency and interval: 1 cycle. Cost: an adder of width + 1 bits, a register of ``bits``.
     """
 
-    def __init__(self, width: int, bits: int) -> None:
+    def __init__(self, width: int, bits: int, chain: int = 0) -> None:
+        self._chain = chain
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_x": In(width), "m": In(bits), "busy": Out(1),
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(bits),
@@ -297,8 +345,10 @@ class SubtractOnce(wiring.Component):
         m = Module()
         result = Signal(len(self.o_r), reset_less=True)
         less = Signal(len(self.i_x) + 1)
+        minus = Cat(~self.m, Const(-1, len(less)))[: len(less)]
+        difference = cut_sum(m, self.i_x, minus, self._chain, Const(1, 1)) if self._chain else self.i_x - self.m
         m.d.comb += [
-            self.i_ready.eq(~self.o_valid | self.o_ready), less.eq(self.i_x - self.m), self.o_r.eq(result),
+            self.i_ready.eq(~self.o_valid | self.o_ready), less.eq(difference), self.o_r.eq(result),
             self.busy.eq(self.o_valid),
         ]  # fmt: skip
         with m.If(self.i_ready):

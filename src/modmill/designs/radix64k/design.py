@@ -14,12 +14,14 @@ Deviations from the paper:
 - g and h are corrected.
 - The two halves of each k M_j enter the last adder of a digit directly; the adders of Lemma 2 for k M are not needed.
 - X y_i passes the multipliers' output registers, which are outside the loop.
+- With feedback, two more bits are cancelled in the cycle in which the paper adds -M: R = 2^(r d + 2) >= 4 M. With
+  tables X y_i has no register then.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -30,6 +32,7 @@ from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, So
 from modmill.designs.radix64k.blocks import Multiples, columns
 from modmill.designs.radix64k.machine import Canonical, DigitLoop
 from modmill.designs.radix64k.shape import Shape
+from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
 from modmill.rtl.memory import DEPTHS
 from modmill.schedule import Schedule
@@ -40,6 +43,8 @@ R_LIMITS = {MULTIPLIERS: (4, R_MAX), HALF_TABLES: (8, R_MAX), TABLE: (4, DEPTHS[
 """Fewest and most bits r of a digit: a table has 2^(r / 2) or 2^r words, 16 to 1,024."""
 OPERAND_MAX = 1 << 16
 """Largest multiple of the modulus for operands; it costs as much as a modulus with 16 more bits."""
+CHAIN_LEAST = 8
+"""Least limit of a carry chain in bits; the largest is that many bits above the modulus."""
 LOOKUPS_MAX = 1024
 """Most copies of the logic for z."""
 
@@ -74,14 +79,14 @@ class Radix64K(DesignInstance):
     @property
     def cost(self) -> Cost:
         q = self.shape
-        d, e = q.m.d, len(q.m.modulus_digits)
+        d, e = len(q.x_digits), len(q.m_digits)
         more = q.lookups - 1
         g = q.table_bits if q.m.quotient == HALF_TABLES else 0
         words = q.bits + g + more * (q.lookup_bits + g)
         return Cost(
             dsp=d + more if q.tables else d + e + 1,
             memory_bits=words << q.table_bits if q.tables else 0,
-            multiplications=d * min(d, q.m.n) + (0 if q.tables else q.m.n * (e + 1)),
+            multiplications=d * min(q.m.d, q.m.n) + (0 if q.tables else q.m.n * (e + 1)),
         )
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
@@ -92,13 +97,13 @@ class Radix64K(DesignInstance):
             x, y, shown = form.unpack(a), form.unpack(b), list
             iterations: Iterator[Any] = m.steps(x, y)
         else:
-            x = [a >> m.r * j & (1 << bits) - 1 for j, bits in enumerate(q.x_digits)]
-            y, shown = [b >> m.r * i & mask for i in range(q.y_digits)], int
+            x = [a >> q.x_size * j & (1 << bits) - 1 for j, bits in enumerate(q.x_digits)]
+            y, shown = [m.plain_digit(b, i) for i in range(q.y_digits)], int
             iterations = m.plain_steps(a, b)
         yield "X, Y", [a, b]
         c: Any = 0
         for i, (t, c) in enumerate(iterations):
-            if i < q.y_digits:
+            if i < q.y_digits and q.registered:
                 yield f"Xy{i}", [digit * y[i] for digit in x]
             if q.tables:
                 yield f"T{i}", shown(t)
@@ -106,7 +111,8 @@ class Radix64K(DesignInstance):
             else:
                 yield f"C{i}", shown(c)
         if q.tables:
-            c = Radix(m.r).product_sum(x, 0, c) if shown is list else c
+            if shown is list:
+                c = (*c, 0) if m.feedback else Radix(m.r).product_sum(x, 0, c)
             yield f"T{m.n}", shown(c)
         yield "r", form.pack(m.joined(c)) if isinstance(form, Digits) else c
 
@@ -142,14 +148,15 @@ class Radix64K(DesignInstance):
         t, c = m.digit_limits()
         kind = f"{m.d} redundant digits of {m.r + 2} bits" if q.redundant else f"{q.form.width} bits, no redundancy"
         how = {
-            MULTIPLIERS: f"{len(m.modulus_digits)} multipliers, and one for k",
+            MULTIPLIERS: f"{len(q.m_digits)} multipliers, and one for k",
             TABLE: f"f: 2^{m.r} words of {q.bits} bits",
             HALF_TABLES: f"h: 2^{m.half} words of {q.bits} bits, two ports; g: 2^{m.half} words of {m.half} bits",
         }[m.quotient]
         return [
             ("numbers", kind),
-            ("iterations", f"n = {m.n} for d = {m.d} digits; R = 2^{m.r * m.n}"),
+            ("iterations", f"n = {m.n} for d = {m.d} digits; R = 2^{m.r * m.n + m.rest}"),
             ("k M", how),
+            *([("feedback", f"a result is an operand after {q.first + q.steps - 1} cycles")] if m.feedback else []),
             *(
                 [("largest digits", f"T {max(t)}, C {max(c)}, of {(1 << m.r + 2) - 1}"),
                  ("highest digit of C", f"at most {c[-1]}")] if q.redundant else []
@@ -182,24 +189,77 @@ class Radix64K(DesignInstance):
         return list(dict.fromkeys(pairs))
 
 
-def fit(p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool, lookups: int = 1) -> Radix64K:
+def fit(
+    p: int, quotient: str, *, r: int, redundant: bool, operand: int, loadable: bool, feedback: bool, tile: int,
+    chain: int, lookups: int = 1,
+) -> Radix64K:  # fmt: skip
     """The design for p: digits and iterations for its length. ``quotient``: as of `Montgomery`; others: see settings.
     Raises UnsupportedError for an odd r with half tables."""
     if quotient == HALF_TABLES and r % 2:
         raise UnsupportedError(f"half tables need an even r from 8 to {R_MAX}, not {r}")
-    shape = Shape(Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length()), redundant, loadable, lookups)
-    settings = {"r": r, "redundant": redundant, "operand": operand, "loadable": loadable}
+    arithmetic = Montgomery(p, r, quotient, operand, least=2, bits=p.bit_length(), feedback=feedback)
+    shape = Shape(arithmetic, redundant, loadable, lookups, tile, chain)
+    settings = {
+        "r": r, "redundant": redundant, "operand": operand, "loadable": loadable, "feedback": feedback, "tile": tile,
+        "chain": chain,
+    }  # fmt: skip
     if quotient != MULTIPLIERS:
         settings["lookups"] = lookups
     return Radix64K(p, shape, settings)
 
 
-def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:
+def _operands(_p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """Limits of ``operand``."""
+    return 2, 2 if settings["feedback"] else OPERAND_MAX
+
+
+def _tiles(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """Limits of ``tile``: none with redundant digits."""
+    if settings["redundant"]:
+        return 1, 0
+    r, feedback = settings["r"], settings["feedback"]
+    m = Montgomery(p, r, MULTIPLIERS, 2 if feedback else settings["operand"], least=2, feedback=feedback)
+    return Shape(m, redundant=False, loadable=False).y_digit, R_MAX + 2
+
+
+def _chains(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
+    """Limits of ``chain``: none with redundant digits."""
+    return (1, 0) if settings["redundant"] else (CHAIN_LEAST, CHAIN_LEAST + p.bit_length())
+
+
+def _settings(quotient: str, r: int) -> tuple[Setting, ...]:
+    """The settings of a design."""
+    least, most = R_LIMITS[quotient]
     lookups = Setting(
         "lookups", int, 1, "copies of the logic for z, each for a share of the table's block RAMs",
         least=1, most=LOOKUPS_MAX, depends="one for each block RAM of the table's width at most",
         limits=lambda p, settings: (1, columns(p.bit_length())),
     )  # fmt: skip
+    return (
+        Setting(
+            "r", int, r, f"bits of a digit{', even' if quotient == HALF_TABLES else ''}",
+            least=least, most=most, smaller="raise",
+        ),
+        Setting("redundant", bool, True, "digits of r + 2 bits without carries between them"),
+        Setting(
+            "operand", int, 2, "operands up to this multiple of the modulus are accepted",
+            least=2, most=OPERAND_MAX, limits=_operands, depends="2 with feedback",
+        ),
+        Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
+        Setting("feedback", bool, False, "a result can be an operand d + 1 cycles after the operands of its product"),
+        Setting(
+            "tile", int, 0, "bits of X and M at one multiplier without redundancy; 0: as many as a digit of Y",
+            least=0, most=R_MAX + 2, limits=_tiles, depends="only without redundancy; at least a digit of Y",
+        ),
+        Setting(
+            "chain", int, 0, "most bits of a carry chain without redundancy; 0: no limit",
+            least=0, most=CHAIN_LEAST + MAX_BITS, limits=_chains, depends="only without redundancy",
+        ),
+        *((lookups,) if quotient != MULTIPLIERS else ()),
+    )  # fmt: skip
+
+
+def _design(name: str, section: str, title: str, quotient: str, r: int) -> Design:
     return Design(
         name=name, page="radix64k", title=title, paper=section,
         source=Source(
@@ -208,19 +268,7 @@ def _design(name: str, section: str, title: str, quotient: str, r: int) -> Desig
             "IPDPS Workshops", 2009, f"{section}; the range of operands is ours",
         ),
         needs="any odd modulus of at least 2 bits",
-        settings=(
-            Setting(
-                "r", int, r, f"bits of a digit{', even' if quotient == HALF_TABLES else ''}",
-                least=R_LIMITS[quotient][0], most=R_LIMITS[quotient][1], smaller="raise",
-            ),
-            Setting("redundant", bool, True, "digits of r + 2 bits without carries between them"),
-            Setting(
-                "operand", int, 2, "operands up to this multiple of the modulus are accepted",
-                least=2, most=OPERAND_MAX,
-            ),
-            Setting("loadable", bool, False, "load the modulus at run time: any odd one of at most that width"),
-            *((lookups,) if quotient != MULTIPLIERS else ()),
-        ),
+        settings=_settings(quotient, r),
         solve=lambda p, **settings: fit(p, quotient, **settings),
     )  # fmt: skip
 

@@ -9,6 +9,8 @@ arithmetic is numbers.redundant_digits.Montgomery; its ``quotient`` selects the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -17,8 +19,17 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Timing
 from modmill.design import Multiplier
-from modmill.designs.radix64k.blocks import DigitsToBinary, DigitSums, Inverse, Multiples, SubtractOnce, joined, total
-from modmill.designs.radix64k.shape import FIRST, Kind, Shape
+from modmill.designs.radix64k.blocks import (
+    DigitsToBinary,
+    DigitSums,
+    Inverse,
+    Multiples,
+    SubtractOnce,
+    factor_of_last,
+    joined,
+    total,
+)
+from modmill.designs.radix64k.shape import Kind, Shape
 from modmill.numbers.redundant_digits import TABLE
 from modmill.rtl.product import Tile, one_tile
 
@@ -84,7 +95,7 @@ class Lookup(wiring.Component):
         m = Module()
         table = self._shape.table(len(self.m))
         m.submodules.multiples = table
-        m.submodules.xy = tile = Tile(len(self.x), len(self.y), 1)
+        m.submodules.xy = tile = Tile(len(self.x), len(self.y), int(self._shape.registered))
         low, high = (Signal(len(x), name=f"{x.name}_q", reset_less=True) for x in (self.low, self.high))
         m.d.comb += [
             table.start.eq(self.start), table.m.eq(self.m), tile.a.eq(self.x), tile.b.eq(self.y),
@@ -102,7 +113,8 @@ class DigitLoop(Multiplier):
     The result stays in the loop's registers until it is taken. The operands of the next product are accepted from the
     last but one iteration on; the product waits before its first iteration while the registers hold a result. Timing
     does not depend on values. With a loadable modulus, ``k_m`` accepts its digits, the lowest first.
-    Latency: n + 2 cycles, with tables n + 3; interval: 2 cycles less. ``late``: operands are accepted that many cycles
+    Latency: n + 2 cycles, with tables n + 3; interval: 2 cycles less. With feedback and tables: latency n + 2, interval
+    n + 1, and operands are accepted in the last cycle of the loop. ``late``: operands are accepted that many cycles
     later. Cost: d DSP blocks; for k M one for each digit of M and one for k, or the table; with redundant digits an
     adder of five terms for each digit, and d (r + 2) flip-flops each for X, Y and the loop.
     """
@@ -115,6 +127,9 @@ class DigitLoop(Multiplier):
         self.modulus = Signal(shape.bits, name="modulus")
         self.waits = Signal(name="waits")
         """Driven by the parent: high while it still holds results of this machine, so no modulus is loaded."""
+        self.ends, self.result = Signal(name="ends"), Signal(width, name="result")
+        """With feedback: ``ends`` is high in the last cycle of the loop, in which ``result`` has the result and can be
+        an operand."""
         super().__init__(width, width, width, k=shape.m.r if shape.loadable else 0)
 
     def elaborate(self, _platform: object) -> Module:
@@ -136,8 +151,9 @@ class DigitLoop(Multiplier):
         active, self._first = Signal(name="active"), Signal(name="first")
         place = Signal(range(q.steps), name="place")
         self._ready = Signal(name="may_accept")
-        earliest = last - 1 + self._late
+        earliest = last - q.registered + self._late
         accepting = active & (place >= earliest) if earliest else self._step  # lint rejects a comparison with zero
+        self._last = place == last
         m.d.comb += [
             self._first.eq(place == 0),
             self._step.eq(active & ~(self._first & self.o_valid & ~self.o_ready)),
@@ -145,9 +161,12 @@ class DigitLoop(Multiplier):
             self._accept.eq(self.i_valid & self.i_ready),
         ]
         self._idle = ~active & ~self._fresh & ~self.o_valid & ~self.waits
-        m.d.sync += self._fresh.eq(self._accept)
+        if q.registered:
+            m.d.sync += self._fresh.eq(self._accept)
         ends = self._step & (place == last)
-        with m.If(self._fresh):
+        if q.m.feedback:
+            m.d.comb += self.ends.eq(ends)
+        with m.If(self._fresh if q.registered else self._accept):
             m.d.sync += active.eq(1)
         with m.Elif(ends):
             m.d.sync += active.eq(0)
@@ -188,18 +207,34 @@ class DigitLoop(Multiplier):
         wide = q.y_digit
         y = Signal(wide * max(2, q.y_digits), name="Y", reset_less=True)
         digit = Signal(wide, name="y")
-        m.d.comb += digit.eq(Mux(self._step & ~self._fresh, y[wide : 2 * wide], y[:wide]))
+        second = y[wide : 2 * wide] if q.registered else y[:wide]  # without registers, X y_i is used in the same cycle
+        m.d.comb += digit.eq(Mux(self._step & ~self._fresh, second, y[:wide]))
         with m.If(self._accept):
-            m.d.sync += [x.eq(self.i_a), y.eq(self.i_b)]
+            m.d.sync += [x.eq(self.i_a), y.eq(self._spaced(self.i_b))]
         with m.Elif(self._step & ~self._fresh):
             m.d.sync += y.eq(y[wide:])
         self._xy: list[Value] = []
         low = 0
         for j, bits in enumerate(q.x_digits):
-            self._xy.append(one_tile(m, x[low : low + bits], digit, 1, f"xy{j}"))
+            self._xy.append(one_tile(m, x[low : low + bits], digit, int(q.registered), f"xy{j}"))
             low += bits
         self._x0, self._y0 = x[: q.x_digits[0]], digit
-        self._registers: dict[Any, Signal | list[Value]] = {Kind.OPERANDS: [x, y], Kind.PRODUCT: self._xy}
+        spaced = not q.redundant and wide > q.m.r
+        whole = Cat(
+            *(y[low : low + q.m.r] for low in range(0, wide * (q.y_digits - 1), wide)),
+            y[wide * (q.y_digits - 1) : wide * q.y_digits],
+        )
+        self._registers: dict[Any, Value | list[Value]] = {
+            Kind.OPERANDS: [x, whole if spaced else y], Kind.PRODUCT: self._xy,
+        }  # fmt: skip
+
+    def _spaced(self, y: Value) -> Value:
+        """Y with its digits at the distance of the widest one."""
+        q = self._shape
+        r, high = q.m.r, q.m.r * (q.y_digits - 1)
+        if q.redundant or q.y_digit == r:
+            return y
+        return Cat(*(Cat(y[low : low + r], Const(0, q.y_digit - r)) for low in range(0, high, r)), y[high:])
 
     def _multiplied(self, m: Module, z: Value) -> tuple[list[Value], list[Value], Value]:
         """k M by multipliers: low and high parts of each k M_j, and the carry out of digit 0; combinational."""
@@ -215,11 +250,11 @@ class DigitLoop(Multiplier):
         k = Signal(r, name="k")
         m.d.comb += [quotient.a.eq(z), quotient.b.eq(factor), k.eq(quotient.p[:r])]
         parts: list[Value] = []
-        for j in range(len(q.modulus_digits)):
-            bits = min(r, self._shape.bits - r * j)
-            parts.append(one_tile(m, k, self.modulus[r * j : r * j + bits], 0, f"km{j}"))
-        low = [p[:r] for p in parts]
-        high = [Const(0, 1), *(p[r:] if len(p) > r else Const(0, 1) for p in parts)]
+        size = self._shape.m_size
+        for j, bits in enumerate(self._shape.m_digits):
+            parts.append(one_tile(m, k, self.modulus[size * j : size * j + bits], 0, f"km{j}"))
+        low = [p[:size] for p in parts]
+        high = [Const(0, 1), *(p[size:] if len(p) > size else Const(0, 1) for p in parts)]
         return low, high, z.any()
 
     def _table(self, m: Module, digit: Value) -> tuple[tuple[Value, Value], Value]:
@@ -253,44 +288,61 @@ class DigitLoop(Multiplier):
         t_limits, c_limits = q.digit_limits()
         sums = DigitSums(m, q.r)
         name, limits = ("T", t_limits) if self._shape.tables else ("C", c_limits)
+        if q.feedback:
+            limits = tuple(map(max, zip_longest(limits, q.last_limits(), fillvalue=0)))
         state = [Signal(max(1, v.bit_length()), name=f"{name}_{i}", reset_less=True) for i, v in enumerate(limits)]
         if self._shape.tables:
             words, carry = self._table(m, sums.low(state[1]) + sums.high(state[0]))
-            u, v = (_split(word, q.r) for word in words)
+            u, v = (split(word, q.r) for word in words)
             c = sums.reduce(state, [Const(0, 1), *u], [Const(0, 1), *v], carry, c_limits, "C")
             following = sums.product_sum(self._xy, [Mux(self._first, 0, x) for x in c], t_limits, "next_T")
             self._look_elsewhere(m, sums.low(following[1]), sums.high(following[0]))
         else:
             t = sums.product_sum(self._xy, [Mux(self._first, 0, x) for x in state], t_limits, "T")
             low, high, carry = self._multiplied(m, t[0][: q.r])
-            following = sums.reduce(t, low, high, carry, c_limits, "next_C")
+            c = following = sums.reduce(t, low, high, carry, c_limits, "next_C")
+        stored: Sequence[Value] = following
+        if q.feedback:
+            last = sums.last(c, self.modulus, q.rest, q.last_limits())
+            m.d.comb += self.result.eq(joined(last, q.r, q.d))
+            pairs = zip_longest(following, last, fillvalue=Const(0, 1))
+            stored = [Mux(self._last, final, x) for x, final in pairs]
         with m.If(self._step):
-            m.d.sync += [digit.eq(x) for digit, x in zip(state, following, strict=True)]
+            m.d.sync += [digit.eq(x) for digit, x in zip(state, stored, strict=True)]
         m.d.comb += self.o_r.eq(joined(state, q.r, q.d))
         self._probe(state)
 
     def _plain(self, m: Module) -> None:
         """The loop with carries."""
         q = self._shape.m
-        r = q.r
+        r, tile = q.r, self._shape.x_size
+        add = partial(total, m=m, chain=self._shape.chain)
         size = q.sum_limit(redundant=False).bit_length() + r
         xy = Signal(size, name="Xy")
-        low, high = Cat(*(p[:r] for p in self._xy)), Cat(*(p[r:] for p in self._xy))
-        m.d.comb += xy.eq(low + (high << r))
+        low, high = Cat(*(p[:tile] for p in self._xy)), Cat(*(_filled(p[tile:], tile) for p in self._xy))
+        m.d.comb += xy.eq(add([low, high << tile]))
         name = "T" if self._shape.tables else "C"
         state = Signal(size, name=name, reset_less=True)
         if self._shape.tables:
             words, carry = self._table(m, state[r : 2 * r])
             c, following = Signal(size - r, name="C"), Signal(size, name="next_T")
-            m.d.comb += [c.eq(total([state[r:], *words, carry])), following.eq(Mux(self._first, 0, c) + xy)]
+            m.d.comb += [c.eq(add([state[r:], *words, carry])), following.eq(add([Mux(self._first, 0, c), xy]))]
             self._look_elsewhere(m, following[r : 2 * r], Const(0, 1))
         else:
             t, following = Signal(size, name="T"), Signal(size - r, name="next_C")
-            m.d.comb += t.eq(Mux(self._first, 0, state) + xy)
+            m.d.comb += t.eq(add([Mux(self._first, 0, state), xy]))
             lows, highs, _ = self._multiplied(m, t[:r])
-            m.d.comb += following.eq((t + Cat(*lows) + (Cat(*highs[1:]) << r)) >> r)
+            m_size = self._shape.m_size
+            m.d.comb += following.eq(add([t, Cat(*lows), Cat(*(_filled(x, m_size) for x in highs[1:])) << m_size]) >> r)
+            c = following
+        stored: Value = following
+        if q.feedback:
+            factor = factor_of_last(c, self.modulus, q.rest)
+            multiples = [Mux(factor[i], self.modulus << i, 0) for i in range(q.rest)]
+            m.d.comb += self.result.eq(add([c, *multiples]) >> q.rest)
+            stored = Mux(self._last, self.result, following)
         with m.If(self._step):
-            m.d.sync += state.eq(following)
+            m.d.sync += state.eq(stored)
         m.d.comb += self.o_r.eq(state)
         self._probe(state)
 
@@ -300,7 +352,12 @@ class DigitLoop(Multiplier):
         self.probes = [(step.name, registers[step.does.kind], step.end) for step in self._shape.schedule.steps]
 
 
-def _split(word: Value, r: int) -> list[Value]:
+def _filled(x: Value, bits: int) -> Value:
+    """``x``, filled up with zeros."""
+    return Cat(x, Const(0, bits - len(x))) if len(x) < bits else x
+
+
+def split(word: Value, r: int) -> list[Value]:
     """Digits of r bits; the last one may be shorter."""
     return [word[i : i + r] for i in range(0, len(word), r)]
 
@@ -327,7 +384,7 @@ class Canonical(Multiplier):
     @classmethod
     def timing(cls, shape: Shape) -> Timing:
         """Timing of machine and conversion together."""
-        latency = FIRST + shape.steps + cls._after(shape)
+        latency = shape.first + shape.steps + cls._after(shape)
         interval = max(shape.steps, cls._after(shape))
         return Timing(latency, interval, -(-latency // interval))
 
@@ -335,7 +392,7 @@ class Canonical(Multiplier):
         m = Module()
         q, machine = self._shape, self._machine
         after: DigitsToBinary | SubtractOnce = (
-            DigitsToBinary(q.m.r, q.m.d, q.bits) if q.redundant else SubtractOnce(q.form.width, q.bits)
+            DigitsToBinary(q.m.r, q.m.d, q.bits) if q.redundant else SubtractOnce(q.form.width, q.bits, q.chain)
         )
         m.submodules.multiplier = machine
         m.submodules.to_binary = after
@@ -343,7 +400,7 @@ class Canonical(Multiplier):
         def operand(x: Value) -> Value:
             if not q.redundant:
                 return x
-            return Cat(*(Cat(digit, Const(0, q.m.r + 2))[: q.m.r + 2] for digit in _split(x, q.m.r)))
+            return Cat(*(Cat(digit, Const(0, q.m.r + 2))[: q.m.r + 2] for digit in split(x, q.m.r)))
 
         m.d.comb += [
             machine.i_valid.eq(self.i_valid), self.i_ready.eq(machine.i_ready),

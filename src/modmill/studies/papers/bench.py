@@ -14,8 +14,8 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
@@ -24,6 +24,7 @@ from typing import Any
 
 import modmill
 from modmill.cores.multiplier.build import Core, build
+from modmill.cores.rsa.machine import EngineCore
 from modmill.design import Multiplier
 from modmill.designs import design as find_design
 from modmill.flow import emit, route, synthesise, tools
@@ -47,9 +48,20 @@ def is_about(row: Row, core: Core) -> bool:
     about = row.about
     if about.get("design") != core.design.name or about.get("io") != core.io or "parameters" not in about:
         return False
+    if "engine" in about:
+        return False
     defaults = {s.name: s.default for s in find_design(core.design.name).settings}
     said = {**{name: defaults.get(name) for name in core.fitted.settings}, **about["parameters"]}
     return said == core.fitted.settings and modulus_value(about.get("modulus")) == core.modulus.value
+
+
+@dataclass(frozen=True)
+class EngineRows:
+    """Values of an engine's rows: ``check``, ``synth``, empty without a row, and the routed ``clocks`` in MHz."""
+
+    check: Mapping[str, Any] = field(default_factory=dict)
+    synth: Mapping[str, Any] = field(default_factory=dict)
+    clocks: Sequence[float] = ()
 
 
 @dataclass
@@ -154,6 +166,27 @@ class Bench:
         found = [self._store.routed(self._digest(core), route.tool(), target, seed) for seed in range(1, seeds + 1)]
         rows = [row for row in found if row]
         return [traced(row.values["mhz"], *rows) for row in rows]
+
+    def engine(self, engine: EngineCore, target: str) -> EngineRows:
+        """Values of an engine's rows. The engine is emitted if some row is about it, unless ``recorded``."""
+        about = {name: value for name, value in engine.about().items() if name != "parameters"}
+        settings = dict(engine.fitted.settings)
+
+        def ours(row: Row) -> bool:
+            said = {name: row.about.get(name) for name in about}
+            return "engine" in row.about and said == about and row.about.get("parameters") == settings
+
+        rows = [row for row in self._by_name.get(engine.design, []) if ours(row)]
+        digests = {row.digest for row in rows}
+        if rows and not (self.recorded and not self.measure and len(digests) == 1):
+            key = f"engine {json.dumps(about, sort_keys=True)} {sorted(settings.items())}"
+            if key not in self._digests:
+                self._digests[key] = self._remembered.get(key) or digest(engine.verilog)
+            digests = {self._digests[key]}
+        found = {row.kind: row for row in rows if row.digest in digests and row.target in ("", target)}
+        clocks = [row for row in rows if row.kind == "route" and row.digest in digests and row.target == target]
+        check, synth = (values(found[kind]) if kind in found else {} for kind in ("check", "synth"))
+        return EngineRows(check, synth, [traced(row.values["mhz"], *clocks) for row in clocks])
 
     def block(self, component: Multiplier, name: str, target: str) -> Mapping[str, Any] | None:
         """Values of a building block's synthesis row, or None."""

@@ -7,19 +7,18 @@ Workshops, 2009.
 
 Printed values are the paper's own (XST 10.1i, XC2VP30-6). Predicted values are counted by running the algorithm
 (redundant_digits), follow from a core's schedule, or come from printed cells, as the line states. Measured values are
-rows of this repository: cycles from simulation, resources from Yosys, clocks from nextpnr on ECP5, which is not the
-paper's device. A missing row is shown as ``-``.
+rows of this repository: cycles from simulation of the circuit (designs.radix64k.circuit), resources from Yosys, clocks
+from nextpnr on ECP5, which is not the paper's device. A missing row is shown as ``-``, with the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.redundant_digits import (
     Montgomery,
@@ -34,7 +33,8 @@ from modmill.report.clocks import routed_by
 from modmill.report.reproduction import UNKNOWN, Line, Section, cells
 from modmill.report.traces import traced
 from modmill.studies.papers.bench import Bench
-from modmill.studies.papers.measured_core import ROUTED, MeasuredCore, seeds, shown
+from modmill.studies.papers.measured_circuit import MeasuredCircuit
+from modmill.studies.papers.measured_core import NO_ROW, ROUTED, MeasuredCore, over, seeds, shown
 
 SIZES = (64, 128, 256, 512, 1024)
 R = 16
@@ -97,6 +97,10 @@ TABLES: tuple[tuple[str, str, Mapping[bool, Sequence[Implementation]]], ...] = (
     ("Table 2: multipliers and block RAMs (Theorems 10 and 11)", "radix64k-ram", TABLE_2),
 )
 
+DIGITS_17 = 17
+"""Bits of X and M at a multiplier of the paper's non-redundant form: unsigned, in a signed block of 18 bits."""
+NOT_ROUTED = "not routed at this size here"
+
 LOOKUPS = {1024: 2}
 """Number of copies of z in our block-RAM cores, if more than one: each 29 of 57 block RAMs have their own."""
 
@@ -109,8 +113,15 @@ COUNTEREXAMPLE = (
 
 def sections(bench: Bench) -> Sequence[Section]:
     """Both tables, the lemmas, the claims, and our cores, with the rows of ``bench``."""
-    made = [make(bench, *table) for make in (_table, _ours) for table in TABLES]
-    return [*made, _lemmas(), _claims(bench)]
+    made = [make(bench, *table) for make in (_table, _circuits, _ours) for table in TABLES]
+    return [_explained(section) for section in (*made, _lemmas(), _claims(bench), _others())]
+
+
+def _explained(section: Section) -> Section:
+    """The section; a missing measurement without a reason has no row."""
+    missing = (line.measured == UNKNOWN and not line.why for line in section.lines)
+    lines = [replace(line, why=NO_ROW) if none else line for none, line in zip(missing, section.lines, strict=True)]
+    return replace(section, lines=lines)
 
 
 def worst_cycles(bits: int, redundant: bool) -> int:
@@ -142,46 +153,83 @@ def _lookups(name: str, bits: int) -> int:
     return LOOKUPS.get(bits, 1) if name == "radix64k-ram" else 1
 
 
+def _circuit(bench: Bench, name: str, bits: int, redundant: bool) -> MeasuredCircuit:
+    given = {} if redundant else {"redundant": False, "tile": DIGITS_17}
+    return MeasuredCircuit(bench, name, MODULI[bits], ROUTED, **given)
+
+
 def _table(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
     lines = []
     for redundant, row in ((redundant, row) for redundant, rows in table.items() for row in rows):
-        ours = _core(bench, name, row.bits, redundant)
-        multipliers = design(name).fit(parse_modulus(MODULI[row.bits]).value).cost.dsp  # with one z, as in the paper
-        more = _lookups(name, row.bits) - 1
-        digits17 = "" if redundant else "printed: X in digits of 17 bits; ours of 16, as for Y and M"
-        lookups = f"measured: lookups = {more + 1}, a multiplier for each after the first" if more else ""
+        ours = _circuit(bench, name, row.bits, redundant)
+        alone = _core(bench, name, row.bits, redundant)
         worst, expected = worst_cycles(row.bits, redundant), expected_cycles(row.bits, redundant)
-        bound = "printed: the bound of Theorem 11, one more than the count" if redundant else ""
-        misprint = "" if redundant or row.expected == expected else "misprint: (1.5 R + 2)(d + 1)"
+        bound = "printed: the bound of Theorem 11, one more than the count; " if redundant else ""
+        misprint = "" if redundant or row.expected == expected else "misprint: (1.5 R + 2)(d + 1); "
+        pieces = "X and M in digits of 17 bits; 15 of them are 255 bits" if row.bits == 256 and not redundant else ""
         lines += cells(
             _name(row, redundant),
-            ("clock (MHz)", row.mhz, None, shown(ours.mhz), seeds(ours)),
-            ("clock cycles (worst)", row.worst, worst, None, bound),
-            _time("worst", row.worst, row.mhz, row.worst_ms),
-            ("clock cycles (expected)", row.expected, int(expected), None, bound or misprint),
-            _time("expected", row.expected, row.mhz, row.expected_ms),
+            ("clock (MHz)", row.mhz, None, shown(ours.mhz), _clock_of(ours, alone)),
+            ("clock cycles (worst)", row.worst, worst, shown(ours.cycles("latency")), bound + _counted("2", redundant)),
+            _time("worst", row.worst, row.mhz, row.worst_ms, ours.milliseconds("latency")),
+            ("clock cycles (expected)", row.expected, int(expected), shown(ours.cycles("half_ones")),
+             bound + misprint + _counted("1.5", redundant)),
+            _time("expected", row.expected, row.mhz, row.expected_ms, ours.milliseconds("half_ones")),
             ("slices", row.slices, None, None, "placement by the vendor's tool; LUT and FF of ours below"),
-            ("multipliers", row.multipliers, multipliers, shown(ours.resource("dsp")),
-             "; ".join(filter(None, [digits17, lookups]))),
+            ("multipliers", row.multipliers, ours.core.fitted.cost.dsp, shown(ours.resource("dsp")), pieces),
         )  # fmt: skip
         if row.rams is not None:
             why = f"predicted: words of {row.bits} bits on ports of 36; ports on ECP5 have 18: {-(-row.bits // 18)}"
-            why += ", and 2 for each further z" if more else ""
             needed = -(-row.bits // PAPER_PORT)
             lines += cells(_name(row, redundant), ("block RAMs", row.rams, needed, shown(ours.resource("bram")), why))
     return Section(
         title, lines,
         "Predicted cycles are counted; predicted times are the printed cycles at the printed clock, cut after three "
-        "digits as the paper's are. "
-        f"Measured: {ROUTED}, native io, moduli {', '.join(MODULI.values())}.",
+        f"digits as the paper's are. Measured: the whole circuit on {ROUTED}, modulus built in, one of "
+        f"{', '.join(MODULI.values())}; cycles from the last word of a job to the first word of its answer, simulated; "
+        "times are these cycles at the routed clock, where the circuit is routed.",
     )  # fmt: skip
 
 
-def _time(case: str, cycles: int, mhz: float, printed: float) -> tuple[Any, ...]:
-    """The row of a time: as printed, and from the printed cycles and clock."""
+def _clock_of(ours: MeasuredCircuit, alone: MeasuredCore) -> str:
+    """The seeds of the circuit's clock, or why it has none."""
+    if ours.clocks:
+        n = len(ours.clocks)
+        return f"median of {n} seeds" if n > 1 else "one seed"
+    known = f"; its multiplier alone, without feedback: {alone.mhz:.1f} MHz" if alone.mhz else ""
+    return f"the circuit is not routed at this size: {NO_ROW}{known}"
+
+
+def _counted(share: str, redundant: bool) -> str:
+    """Why the simulated count differs from the paper's: ``share`` of R squares and products."""
+    first = "" if share == "2" else "the square of 1 before the first bit is left out, and "
+    after = "d + 3 more: the carries in one pass, because the last product is at most M" if redundant else (
+        "3 more: word in, comparison with M, word out"
+    )  # fmt: skip
+    return f"measured: {first}{after}"
+
+
+def _time(case: str, cycles: int, mhz: float, printed: float, measured: float | None) -> tuple[Any, ...]:
+    """The row of a time: as printed, from the printed cycles and clock, and of our circuit."""
     found = _ms(cycles, mhz)
     why = "" if found == printed else f"{cycles} cycles at {mhz:g} MHz are {1000 * cycles / mhz / 1e6:.4f} ms"
-    return f"time (ms) ({case})", printed, found, None, why
+    return f"time (ms) ({case})", printed, found, shown(measured, 4), why or ("" if measured else NOT_ROUTED)
+
+
+def _circuits(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
+    lines = []
+    for redundant, row in ((redundant, row) for redundant, rows in table.items() for row in rows):
+        ours, d = _circuit(bench, name, row.bits, redundant), row.bits // R
+        lines += cells(
+            _name(row, redundant),
+            ("cycles from a product to the next", d + 1, ours.core.feedback, shown(ours.interval),
+             "measured: difference of two simulated counts over that of their products"),
+            ("cycles for E = 2^16 + 1", None, ours.core.cycles(1, 17, 65537), shown(ours.cycles("e65537")),
+             "20 products: 16 squares, 2 by P', 2 conversions"),
+            ("LUT", None, None, shown(ours.resource("lut"))),
+            ("FF", None, None, shown(ours.resource("ff"))),
+        )  # fmt: skip
+    return Section(f"Our circuit on {name} beside {title.split(':')[0]}", lines, f"{ROUTED}, modulus built in.")
 
 
 def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
@@ -192,8 +240,6 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
         for row in rows:
             ours = _core(bench, name, row.bits, redundant)
             clock = ours.mhz
-            after = row.bits // R + 1 if redundant else 1
-            cycles = multiplications((1 << row.bits) - 1, row.bits) * ours.latency + after
             first = first or clock
             share = None if clock is None or first is None else 100 * clock / first
             lines += cells(
@@ -203,13 +249,24 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
                  "operands into registers, X y_0, then the iterations"),
                 ("LUT", None, None, shown(ours.resource("lut"))),
                 ("FF", None, None, shown(ours.resource("ff"))),
-                ("time of an exponentiation (ms) (worst)", row.worst_ms, None,
-                 UNKNOWN if clock is None else traced(_ms(cycles, clock), clock),
-                 f"measured: {cycles:,} cycles for products that wait for one another, at the routed clock"),
+                ("clock (MHz)", row.mhz, None, shown(clock), _clock_of_core(ours, row.bits, redundant)),
                 ("clock, % of that for 64 bits", round(100 * row.mhz / rows[0].mhz, 1), None, shown(share),
-                 routed_by(share)),
+                 routed_by(share) or ("" if share else NOT_ROUTED)),
             )  # fmt: skip
-    return Section(f"Our {name} beside {title.split(':')[0]}", lines, f"{ROUTED}, native io, modulus built in.")
+    return Section(
+        f"Our {name} beside {title.split(':')[0]}",
+        lines,
+        f"{ROUTED}, native io, modulus built in, without feedback: the multiplier for independent products.",
+    )
+
+
+def _clock_of_core(ours: MeasuredCore, bits: int, redundant: bool) -> str:
+    """The seeds of a multiplier's clock, or why it has none."""
+    if ours.clocks:
+        return seeds(ours)
+    if bits == SIZES[-1] and not redundant:
+        return "nextpnr's WebAssembly build ends on carry chains of 1,040 bits; with --set chain=256 it does not"
+    return NOT_ROUTED
 
 
 def _least_r() -> dict[str, int]:
@@ -266,6 +323,7 @@ def _claims(bench: Bench) -> Section:
     literal, skipped = (
         int(exponentiation_cycles(multiplications(65537, 17, skip_one=skip), last.bits // R)) for skip in (False, True)
     )
+    ours = _circuit(bench, "radix64k-ram", last.bits, redundant=True)
     return Section("Abstract, Sections 1, 7 and 8: claims", [
         Line("worst time for 1024 bits, abstract (ms)", 2.521, _ms(last.worst, last.mhz)),
         Line("expected time for 1024 bits, abstract (ms)", 1.892, _ms(last.expected, last.mhz)),
@@ -273,20 +331,64 @@ def _claims(bench: Bench) -> Section:
              why="of an older clock, 50 MHz"),
         Line("expected time for 1024 bits, conclusion (ms)", 1.99, round(last.expected / last.mhz / 1000, 2),
              why="as above"),
-        Line("speedup by redundant numbers, 1024 bits", 2.86, round(slow.worst_ms / last.worst_ms, 2)),
-        Line("E = 2^16 + 1, 1024 bits: cycles, less than", 1430, skipped + 1,
-             why=f"squaring C = 1 left out: {skipped}; the algorithm as printed takes {literal}"),
+        Line("speedup by redundant numbers, 1024 bits", 2.86, round(slow.worst_ms / last.worst_ms, 2),
+             shown(_speedup(bench, 1024), 2), _speedups(bench)),
+        Line("E = 2^16 + 1, 1024 bits: cycles, less than", 1430, skipped + 1, shown(ours.cycles("e65537")),
+             f"squaring C = 1 left out: {skipped}; the algorithm as printed takes {literal}; measured: the carries in "
+             "one pass"),
         Line("E = 2^16 + 1, 1024 bits: time (ms)", 0.027, _ms(skipped, last.mhz)),
         *(
             Line(f"clock of redundant numbers: spread, {title.split(':')[0]}, %", 0,
                  _spread([row.mhz for row in table[True]]),
                  shown(_spread([_core(bench, name, bits, redundant=True).mhz for bits in SIZES])),
-                 "\"fixed\"; measured: our cores, 64 to 1024 bits")
+                 "\"fixed\"; measured: our multipliers, 64 to 1024 bits")
             for title, name, table in TABLES
         ),
         Line("one digit product, MUL(r + 2, r + 2), r = 16: blocks", 1, "1 and logic",
              why="blocks of Virtex-II Pro multiply 18 bits with sign, so 17 without; ECP5's take 18"),
     ], "Predicted: counted, or from the printed cells of Tables 1 and 2.")  # fmt: skip
+
+
+def _speedup(bench: Bench, bits: int) -> float | None:
+    """Time of the non-redundant circuit over that of the redundant one."""
+    slow, fast = (
+        _circuit(bench, "radix64k-ram", bits, redundant).milliseconds("latency") for redundant in (False, True)
+    )
+    return over(slow, fast)
+
+
+def _speedups(bench: Bench) -> str:
+    """The sizes at which both circuits are routed."""
+    known = {bits: found for bits in SIZES if (found := _speedup(bench, bits)) is not None}
+    listed = ", ".join(f"{found:.2f} at {bits} bits" for bits, found in known.items())
+    return f"our circuits on radix64k-ram: {listed or NO_ROW}" + ("" if 1024 in known else f"; 1024 bits {NOT_ROUTED}")
+
+
+def _others() -> Section:
+    """Section 1: the figures of other authors, and the comparisons with them."""
+    last = TABLE_2[True][-1]
+    slices, blocks = 13696, 136
+    theirs = "printed: quoted by the paper from"
+    return Section("Section 1: figures of other works, and the comparisons", [
+        Line("Blum and Paar, 1024 bits (ms)", 11.95, why=f"{theirs} [3]; their circuit is not built here"),
+        Line("Amanor et al., 1024 bits, expected (ms)", 22.7, why=f"{theirs} [1], an estimate"),
+        Line("\"more than 10 times faster\": than Blum and Paar", 10, round(11.95 / last.worst_ms, 1),
+             why="2.521 ms, worst; 6.3 against 1.892 ms, expected: does not hold"),
+        Line("\"more than 10 times faster\": than Amanor et al.", 10, round(22.7 / last.expected_ms, 1),
+             why="both expected times: holds"),
+        Line("Mazzeo et al., E = 2^16 + 1 (ms)", 2.99, why=f"{theirs} [7]"),
+        Line("Garg and Vig, E = 2^16 + 1 (ms)", 0.167, why=f"{theirs} [5]"),
+        Line("\"much faster\" than Mazzeo et al., times", None, round(2.99 / 0.027, 1)),
+        Line("\"much faster\" than Garg and Vig, times", None, round(0.167 / 0.027, 1)),
+        Line("[6]: a product of 1024 bits by multipliers (us)", 1.54, round(65 / TABLE_1[True][-1].mhz, 2),
+             why="65 cycles at the printed clock of Table 1; 1.54 us are 42.2 MHz"),
+        Line("[11]: a product of 1024 bits with block RAMs (us)", 1.23, round(65 / last.mhz, 2),
+             why="65 cycles at the printed clock of Table 2"),
+        Line("share of the device, 1024 bits, Table 2: slices (%)", None, round(100 * last.slices / slices),
+             why=f"of {slices}; Table 1: {100 * TABLE_1[True][-1].slices / slices:.0f} %. The text states no share"),
+        Line("share of the device, 1024 bits, Table 2: multipliers (%)", None, round(100 * last.multipliers / blocks),
+             why=f"of {blocks}; block RAMs {100 * (last.rams or 0) / blocks:.0f} %; Table 1: 95 % of the multipliers"),
+    ], "Predicted: from the printed cells of Tables 1 and 2.")  # fmt: skip
 
 
 def _spread(clocks: Sequence[float | None]) -> float | None:

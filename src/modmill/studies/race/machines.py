@@ -83,7 +83,10 @@ class EngineRace:
             start = time.monotonic()
             trial = engine.trial()
             seconds = round(time.monotonic() - start, 1)
-            return {"results": trial.judged, "latency": trial.latency, "period": trial.period, "seconds": seconds}
+            return {
+                "results": trial.judged, "latency": trial.latency, "period": trial.period, **trial.more,
+                "seconds": seconds,
+            }  # fmt: skip
 
         tool = f"verilator {tools.version('verilator')}"
         made.check, _ = self._store.measured(("check", made.digest, tool, "", None), _about(made), simulated)
