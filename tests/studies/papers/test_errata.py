@@ -95,7 +95,7 @@ def test_every_test_that_an_item_names_is_there():
 def test_the_page_is_that_of_the_items():
     text = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
     assert text == markdown(ERRATA.values()), "run ./mill readme"
-    assert max(len(line) for line in text.splitlines() if not line.startswith("Check: ")) <= 120
+    assert max(len(line) for line in text.splitlines() if not line.startswith(("Check: ", "## "))) <= 120
     for name in ITEMS:
         assert (f"`./mill errata {name}`" in text) == (name in COMPUTED)
 
@@ -116,6 +116,6 @@ def test_the_slides_belong_to_their_paper():
 @pytest.mark.long
 @pytest.mark.parametrize(("iterate", "share"), [(theorem_9, 43), (theorem_10, 43)])
 def test_many_chains_with_the_printed_rule(iterate, share):
-    """Of 20,000 chains at r = 4, d = 3 about 43 fail; none fails for M <= 2^(d r) / 4."""
+    """Of 20,000 chains at r = 4, d = 3 about 43 fail (2 in 1,000); none fails for M <= 2^(d r) / 4."""
     assert abs(rsa64k_results.chains_that_fail(iterate, 20_000, 4095, seed=1) - share) < 25
     assert rsa64k_results.chains_that_fail(iterate, 20_000, 1024, seed=1) == 0

@@ -104,14 +104,16 @@ ITEMS = (
         '"CMR requires about half of the time and half of area" of CMM; "we assume CMM / 4 <= CMR <= CMM / 2"',
         "the times of Table I lie between these bounds.", Verdict.WRONG,
         "Only w = 17 does; w = 20 misses it by two per cent, and for 24 and 28, where HBE gains least, the ratio is "
-        "clearly outside the assumption.", "DSP blocks instead of times; they do not either.",
+        "clearly outside the assumption.",
+        "DSP blocks instead of times; they do not either.",
         (
             Figure("w = 17: CMM / CMR, times", None, "3.25"), Figure("w = 20", None, "4.08"),
             Figure("w = 24", None, "1.18"), Figure("w = 28", None, "1.78"),
             Figure("widths with a ratio of times from 2 to 4", 4, 1),
             Figure("CMM / CMR, DSP blocks", "2.0, 2.0, 2.0, 2.0", "1.5, 1.5, 4.0, 5.0"),
             Figure("widths with a ratio of DSP blocks from 2 to 4", 4, 1),
-        ), _ratio_of_table_i, ("tests/studies/papers/test_hbe.py::test_ratios_of_table_i",),
+        ),
+        _ratio_of_table_i, ("tests/studies/papers/test_hbe.py::test_ratios_of_table_i",),
     ),
     Item(
         7, "Section IV-C, VII", '"improvements up to 35 %" for 6 to 32 moduli',
@@ -121,7 +123,8 @@ ITEMS = (
         (
             Figure("the largest saving for n = 6 ... 32, r = 4", "35.0 %", "33.3 %"), Figure("it is at n =", None, 32),
             Figure("35 % from n =", None, 54), Figure("limit for r = 4", None, "37.5 %"),
-        ), _thirty_five,
+        ),
+        _thirty_five,
     ),
     Item(
         8, "Section V", '"The number of moduli is assumed to be at least 16 (below HPR with d = 2 is faster)"',
@@ -131,7 +134,8 @@ ITEMS = (
         (
             Figure("KBE: d = 4 is cheaper from n =", 16, 9), Figure("HBE, r = 2: from n =", 16, 11),
             Figure("HBE, r = 4: from n =", 16, 13),
-        ), _where_hpr_wins,
+        ),
+        _where_hpr_wins,
     ),
     Item(
         9, "Section V", '"Our evaluations assume a pessimistic ratio CMM / CMR = 4"',
@@ -144,7 +148,8 @@ ITEMS = (
             Figure("HBE costs least, of r = 2, 3, 4, with", "another", "r = 4"),
             Figure("widths of Table I with a ratio of times of 4 or more", 4, 1),
             Figure("a larger ratio would save more", "yes", "yes"),
-        ), _pessimistic,
+        ),
+        _pessimistic,
     ),
     Item(
         13, "Section V, Figure 6", '"For n = 32, HBE is 8 to 15 % faster"', "HPR with d = 4, r = 2 to 4.",
@@ -154,7 +159,8 @@ ITEMS = (
             Figure("BE MM, n = 16 to 32 (paper: 17 to 32)", None, "16.7 to 32.4 %"),
             Figure("HPR with d = 2, n = 16 (paper: 8 to 17)", None, "8.3 to 16.7 %"),
             Figure("HPR with d = 2, n = 32", "15.0 to 25.0 %", "15.0 to 25.0 %"),
-        ), compute=_spans, tests=("tests/numbers/test_rns_costs.py::test_claims_about_the_figures",),
+        ),
+        compute=_spans, tests=("tests/numbers/test_rns_costs.py::test_claims_about_the_figures",),
     ),
     Item(
         14, "Section VI", '"for 256-bit F_P elements and 20-bit channels, HBE is 10 % faster and 19 % smaller in DSPs"',
@@ -163,19 +169,23 @@ ITEMS = (
         (
             Figure("w = 20: faster by", "10 %", "12.6 %"), Figure("w = 20: fewer DSP blocks by", "19 %", "13.3 %"),
             Figure("w = 24: faster by", None, "9.9 %"), Figure("w = 24: fewer DSP blocks by", None, "19.2 %"),
-        ), _twenty_bits, ("tests/studies/papers/test_hbe.py::test_what_follows_from_table_iii",),
+        ),
+        _twenty_bits, ("tests/studies/papers/test_hbe.py::test_what_follows_from_table_iii",),
     ),
     Item(
         15, "Section VI",
         '384 bits: "speedup the computation by 40 % for a 28 % increase of the number of DSP slices by increasing the '
-        'channels width"', "HBE, w = 17 to 28.", Verdict.WRONG,
+        'channels width"',
+        "HBE, w = 17 to 28.", Verdict.WRONG,
         "The two numbers are of different algorithms: 40 % is HBE's time, 28 % the increase for KBE, whose time falls "
-        "much less.", "KBE, w = 17 to 28; then the time is wrong.",
+        "much less.",
+        "KBE, w = 17 to 28; then the time is wrong.",
         (
             Figure("HBE: less time by (paper: 40 %)", None, "39.5 %"),
             Figure("HBE: more DSP blocks by", "28 %", "27.0 %"), Figure("KBE: less time by", "40 %", "18.7 %"),
             Figure("KBE: more DSP blocks by (paper: 28 %)", None, "28.4 %"),
-        ), _wider_channels, ("tests/studies/papers/test_hbe.py::test_what_follows_from_table_iii",),
+        ),
+        _wider_channels, ("tests/studies/papers/test_hbe.py::test_what_follows_from_table_iii",),
     ),
     Item(
         16, "Table III", "384 bits, w = 17: 81 DSP blocks for KBE",
@@ -186,7 +196,8 @@ ITEMS = (
             Figure("n by the rule", None, 24), Figure("n that 81 DSP blocks suggest", 24, 26),
             Figure("columns of KBE with n as by the rule", None, 5),
             Figure("of columns with a multiple of a multiplier's DSP blocks", None, 6),
-        ), compute=_blocks_of_kbe, tests=("tests/studies/papers/test_hbe.py::test_number_of_moduli",),
+        ),
+        compute=_blocks_of_kbe, tests=("tests/studies/papers/test_hbe.py::test_number_of_moduli",),
     ),
     Item(
         17, "slides, results and conclusion", '"up to 18 % in total time", "no impact on ... periods"',
@@ -196,6 +207,7 @@ ITEMS = (
         figures=(
             Figure("the largest saving of time", "18.0 %", "19.0 %"),
             Figure("the period grows by up to", "0.0 %", "32.9 %"), Figure("the time grows by up to", None, "15.2 %"),
-        ), compute=_slides, tests=("tests/studies/papers/test_hbe.py::test_what_follows_from_table_iii",),
+        ),
+        compute=_slides, tests=("tests/studies/papers/test_hbe.py::test_what_follows_from_table_iii",),
     ),
 )  # fmt: skip

@@ -159,7 +159,8 @@ ITEMS = (
     Item(
         1, "Section IV-B",
         "HBE has no additional constraint: a base for KBE with n (d_m + e_m) < 1/2 serves HBE with t' = t + 1 bits "
-        "for c = 2, t + 2 for c = 3 and 4", "d_m = 2^(w-t) / min a, as assumed after (6).", Verdict.WRONG,
+        "for c = 2, t + 2 for c = 3 and 4",
+        "d_m = 2^(w-t) / min a, as assumed after (6).", Verdict.WRONG,
         "The proof of (5) bounds X^_i / A_i by 1; it reaches c, so the error of replacing A_i by 2^(c w) counts c "
         "times. Counterexample: A = (128, 127, 125, 123, 121, 119), w = 7, c = 3, t = 7, X = 16099609826. KBE is "
         "exact, but HBE returns X + A, with any number of bits from t + 2 up to all 3 w + 2. (With t = 6 the same "
@@ -177,7 +178,8 @@ ITEMS = (
             Figure(
                 "bases of Table III, c = 2 and 4, t = 4 ... 7, with the paper's condition: refused", None, "0 of 62",
             ),
-        ), _additional_constraint, ("tests/numbers/test_cox.py::test_counterexample_to_the_papers_condition_for_rows",),
+        ),
+        _additional_constraint, ("tests/numbers/test_cox.py::test_counterexample_to_the_papers_condition_for_rows",),
     ),
     Item(
         2, "Section VI", '"n is the smallest multiple of c such that n w > log2 P"',
@@ -192,7 +194,8 @@ ITEMS = (
             Figure("the least even n that is proved to close the loop", 16, 18),
             Figure("of the 8 cases of Table III, n by the rule suffices in", 8, 7),
             Figure("DSP blocks of KBE, 384 bits, w = 24", None, "76 = 4 (18 + 1)"),
-        ), _rule_for_n, ("tests/numbers/test_rns_montgomery.py::test_erratum_n_w_above_log2_p_is_not_enough",),
+        ),
+        _rule_for_n, ("tests/numbers/test_rns_montgomery.py::test_erratum_n_w_above_log2_p_is_not_enough",),
     ),
     Item(
         3, "Section III-B",
@@ -205,7 +208,8 @@ ITEMS = (
             Figure("of 400 random X: sum h = h - 1", 400, 102),
             Figure("of 400 X within A / 64 of A: sum h = h - 1", 400, 0),
             Figure("of 400 X below A / 64: sum h = h - 1", 400, 400),
-        ), _sum_of_h, ("tests/numbers/test_extension.py::test_erratum_without_offset_small_numbers_gain_A",),
+        ),
+        _sum_of_h, ("tests/numbers/test_extension.py::test_erratum_without_offset_small_numbers_gain_A",),
     ),
     Item(
         4, "Section IV-B2", 'X or X + A "is sufficient for ... the second extension in RNS Montgomery reduction"',
@@ -217,7 +221,8 @@ ITEMS = (
             Figure("200 products after a second extension that gave S + B: right", 200, 0),
             Figure("200 products after an exact one: right", 200, 200),
             Figure("S = 1 comes out as S + B with sigma = 0", None, "yes"),
-        ), _second_extension,
+        ),
+        _second_extension,
     ),
     Item(
         5, "Algorithm 3", "delta in {0, 1, 2}", "for every X that the bases can represent.", Verdict.PARTLY,
@@ -226,7 +231,8 @@ ITEMS = (
         (
             Figure("delta for X < A P", "0, 1, 2", "0, 1, 2"),
             Figure("delta for 3 A P <= X < 4 A P", "0, 1, 2", "3, 4, 5"),
-        ), _delta, ("tests/numbers/test_rns_montgomery.py::test_delta_of_algorithm_3",),
+        ),
+        _delta, ("tests/numbers/test_rns_montgomery.py::test_delta_of_algorithm_3",),
     ),
     Item(
         10, "Section IV-B2", "X < (1 - alpha) M", "M is the modulus of the cryptosystem, as in Section III-A.",
@@ -235,7 +241,8 @@ ITEMS = (
             Figure("w = 17, n = 16, t = 5, alpha = 1/2: the extension is exact below", "P / 2", "A / 2"),
             Figure("A / 2 for the prime of secp256k1", None, "32540 P"),
             Figure("some X beyond it are not exact", None, "yes"),
-        ), _range_of_exactness,
+        ),
+        _range_of_exactness,
     ),
     Item(
         11, "Section IV-A, Algorithm 2", "line 14 reduces X^ modulo x_b; the only precomputed values are T",
@@ -246,7 +253,8 @@ ITEMS = (
             Figure("x_b at the first reduction, where b is meant", "b", 0),
             Figure("w = 17, n = 16, c = 2: constants T", None, 16),
             Figure("w = 17, n = 16, c = 2: all constants", 16, 176),
-        ), compute=_constants,
+        ),
+        compute=_constants,
     ),
     Item(
         12, "Section IV-B2, (7)", "d_A < 2 d_m, so HBE with c = 2 keeps t' = t + 1 MSBs of the 2w + 1 bits of X^",
@@ -260,6 +268,7 @@ ITEMS = (
             Figure("384 bits: t of KBE", None, "5, 5, 5, 4"),
             Figure("384 bits: t' of HBE, MSBs of 2w + 1 bits", "6, 6, 6, 5", "5, 5, 5, 4"),
             Figure("w = 17, t = 4: d_A < 2 d_m", "yes", "yes"), Figure("w = 17, t = 4: d_A / d_m", None, "1.001"),
-        ), _least_t, ("tests/numbers/test_base_pairs.py::test_least_t",),
+        ),
+        _least_t, ("tests/numbers/test_base_pairs.py::test_least_t",),
     ),
 )  # fmt: skip

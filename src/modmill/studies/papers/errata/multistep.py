@@ -118,7 +118,8 @@ ITEMS = (
         (
             Figure("steps for k = 256, s = 16", 256, 4096), Figure("steps as meant", None, 256),
             Figure("k = 4, m = 13, s = 2 and 3: right as printed", 2, 0), Figure("right as meant", None, 2),
-        ), _algorithm_3,
+        ),
+        _algorithm_3,
     ),
     Item(
         2, "abstract, conclusion", '"a completion of modular multiplication requires only 16 clock circles"',
@@ -130,16 +131,19 @@ ITEMS = (
             Figure("clocks of the loop", 16, 16), Figure("clocks between products of our multistep", 16, 16),
             Figure("clocks to the result of our multistep", 16, 31),
             Figure("bits that its final adder adds in a clock", None, 22),
-        ), _clocks_of_a_product, ("tests/designs/test_multistep.py::test_the_final_addition_hides_behind_the_loop",),
+        ),
+        _clocks_of_a_product, ("tests/designs/test_multistep.py::test_the_final_addition_hides_behind_the_loop",),
     ),
     Item(
         3, "abstract", '"decreasing 42%"', "the time of a product against all compared multipliers.", Verdict.PARTLY,
         "Against [16] alone, from rounded times (0.2 and 0.35 us); by clocks and frequencies it is 38 %. [15] takes "
-        "half the time.", "against [16] with k = 64, from the printed times; this holds.",
+        "half the time.",
+        "against [16] with k = 64, from the printed times; this holds.",
         (
             Figure("from the printed times of this work and of [16], cut", "42 %", "42 %"),
             Figure("from clocks and frequencies", "42 %", "38.2 %"), Figure("less than the time of [15]", "yes", "no"),
-        ), _decrease, ("tests/studies/papers/test_multistep.py::test_the_decrease_is_against_one_row_only",),
+        ),
+        _decrease, ("tests/studies/papers/test_multistep.py::test_the_decrease_is_against_one_row_only",),
     ),
     Item(
         4, "Section 5", '"more faster than previous designs on ASIC or FPGA devices"', "than every design of Table 1.",
@@ -148,7 +152,8 @@ ITEMS = (
         (
             Figure("designs of Table 1 with less time", "none", "[15]"), Figure("time of this work", None, "0.208 us"),
             Figure("time of [15]", None, "0.100 us"),
-        ), _faster,
+        ),
+        _faster,
     ),
     Item(
         5, "abstract", '"the computation of a 256-bit scalar point multiplication over GF(p) would take about 0.76 ms"',
@@ -163,7 +168,8 @@ ITEMS = (
             Figure("products a bit for 0.755 to 0.765 ms", None, "14.16 to 14.34"),
             Figure("8 + 12.5 / 2", None, "14.25"), Figure("an inversion by exponentiation", None, "0.08 ms"),
             Figure("together", None, "0.84 ms"),
-        ), _scalar_multiplication, ("tests/studies/papers/test_multistep.py::test_the_scalar_multiplication",),
+        ),
+        _scalar_multiplication, ("tests/studies/papers/test_multistep.py::test_the_scalar_multiplication",),
     ),
     Item(
         6, "Algorithm 2", "step 3 subtracts m once", "how many steps make it unnecessary.", Verdict.UNSTATED,
@@ -172,7 +178,8 @@ ITEMS = (
         figures=(
             Figure("m = 9, 11, 15: the largest result of k + 1 steps, in m", None, "2.60"),
             Figure("of k + 2 steps", None, "1.80"), Figure("it is below 2 m", None, "yes"),
-        ), compute=_more_steps,
+        ),
+        compute=_more_steps,
     ),
     Item(
         7, "Algorithm 1", "0 <= lambda <= R", "lambda = R is possible.", Verdict.MISPRINT,
@@ -185,7 +192,8 @@ ITEMS = (
         figures=(
             Figure("m = 13, a = 0 ... 25: congruent with factor 2", 26, 2),
             Figure("congruent with factor 2^-1", None, 26),
-        ), compute=_half,
+        ),
+        compute=_half,
     ),
     Item(
         9, "Section 2.2", '"calculate remainder by division (x y) / p"', "a modulus p.", Verdict.MISPRINT,
@@ -200,7 +208,8 @@ ITEMS = (
         Verdict.WRONG, "1.24 and 0.34 us.",
         figures=(
             Figure("k = 32", "1.25 us", "1.24 us"), Figure("k = 64", "0.35 us", "0.34 us"),
-        ), compute=_times, tests=("tests/studies/papers/test_multistep.py::test_what_is_predicted_of_table_1",),
+        ),
+        compute=_times, tests=("tests/studies/papers/test_multistep.py::test_what_is_predicted_of_table_1",),
     ),
     Item(
         12, "Section 4", '"81 embedded multipliers and 23405 LES" for [14], "23405LE and 16DSP" for [15]',

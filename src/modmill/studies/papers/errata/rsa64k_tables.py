@@ -94,7 +94,8 @@ ITEMS = (
         (
             Figure("cycles for 64 to 1024 bits", "660, 2340, 8772, 33924, 133380", "659, 2339, 8771, 33923, 133379"),
             Figure("the bound of Theorem 11", "660, 2340, 8772, 33924, 133380", "660, 2340, 8772, 33924, 133380"),
-        ), _bound_and_count, ("tests/numbers/test_redundant.py::test_theorem_11",),
+        ),
+        _bound_and_count, ("tests/numbers/test_redundant.py::test_theorem_11",),
     ),
     Item(
         11, "Tables 1 and 2", "non-redundant, expected cycles: 480, 1746, 6562, 25344, 99970", "(1.5 R + 2)(d + 1).",
@@ -114,7 +115,8 @@ ITEMS = (
             Figure("6596 cycles at 40.38 MHz", "0.1610 ms", "0.1633 ms"),
             Figure("times of both tables that are cycles over clock, cut after three digits", 40, 37),
             Figure("times of both tables", 40, 40),
-        ), compute=_time_of_256,
+        ),
+        compute=_time_of_256,
         tests=("tests/studies/papers/test_rsa64k.py::test_cells_that_differ_are_those_in_the_errata",),
     ),
     Item(
@@ -122,18 +124,21 @@ ITEMS = (
         "A zero is missing: 0.009 and 0.007 ms.",
         figures=(
             Figure("650 cycles", "0.0900 ms", "0.0096 ms"), Figure("480 cycles", "0.0700 ms", "0.0071 ms"),
-        ), compute=_zero_missing,
+        ),
+        compute=_zero_missing,
     ),
     Item(
         14, "Conclusion", '"2.67ms and in expected 1.99ms"', "the times of Table 2 for 1024 bits.", Verdict.WRONG,
         "Tables and abstract have 2.521 and 1.892 ms. The times of the conclusion belong to about 50 MHz, and not to "
-        "one clock.", "an older implementation; no single clock gives both.",
+        "one clock.",
+        "an older implementation; no single clock gives both.",
         (
             Figure("worst time", "2.670 ms", "2.521 ms"), Figure("expected time", "1.990 ms", "1.892 ms"),
             Figure("clock for the worst time", None, "49.96 MHz"),
             Figure("clock for the expected time", None, "50.30 MHz"),
             Figure("some clock gives both, rounded or cut", None, "no"),
-        ), _conclusion, ("tests/studies/papers/test_rsa64k.py::test_lemmas_and_claims",),
+        ),
+        _conclusion, ("tests/studies/papers/test_rsa64k.py::test_lemmas_and_claims",),
     ),
     Item(
         15, "Section 1", 'E = 2^16 + 1 "in less than (18 + 4)(1024/16 + 1) = 1430 clock cycles"',
@@ -145,7 +150,8 @@ ITEMS = (
             Figure("cycles without the squaring of 1 are below 1430", "yes", "yes"),
             Figure("cycles of the algorithm as printed", None, 1494),
             Figure("cycles of the algorithm as printed are below 1430", "yes", "no"),
-        ), _short_exponent, ("tests/numbers/test_redundant.py::test_rsa_with_a_short_exponent",),
+        ),
+        _short_exponent, ("tests/numbers/test_redundant.py::test_rsa_with_a_short_exponent",),
     ),
     Item(
         16, "Sections 5 and 7", "one embedded multiplier for each MUL(r + 2, r + 2) with r = 16",
@@ -156,7 +162,8 @@ ITEMS = (
         (
             Figure("the largest digit fits in a factor of the block", "yes", "no"),
             Figure("unsigned bits that fit", 18, 17),
-        ), _one_multiplier,
+        ),
+        _one_multiplier,
     ),
     Item(
         17, "Tables 1 and 2", "non-redundant, 256 bits: 31 and 15 multipliers",
@@ -165,7 +172,8 @@ ITEMS = (
         figures=(
             Figure("Theorem 9, 256 bits", 31, 33), Figure("Theorem 10, 256 bits", 15, 16),
             Figure("of five sizes, as by the formulas", 5, 4),
-        ), compute=_seventeen_bits,
+        ),
+        compute=_seventeen_bits,
     ),
     Item(
         19, "Section 1", '"Thus, our implementation runs more than 10 times faster"',
@@ -175,6 +183,7 @@ ITEMS = (
         (
             Figure("times as fast as Amanor et al.", None, "12.0"), Figure("Amanor et al.: above 10", "yes", "yes"),
             Figure("times as fast as Blum et al.", None, "4.7"), Figure("Blum et al.: above 10", "yes", "no"),
-        ), _ten_times,
+        ),
+        _ten_times,
     ),
 )  # fmt: skip

@@ -221,7 +221,8 @@ ITEMS = (
             Figure("2^255 - 19: results z >= p in 2,000 random products", 0, 257),
             Figure("all of these are congruent to X Y", "yes", "yes"),
             Figure("results can be operands again", "yes", "yes"),
-        ), _range_of_z, ("tests/numbers/test_sum_of_residues.py::test_beta_exhaustively",),
+        ),
+        _range_of_z, ("tests/numbers/test_sum_of_residues.py::test_beta_exhaustively",),
     ),
     Item(
         2, "Algorithm 2", '"output: presentation of Z = X Y mod p"', "z < p for all X, Y < p.", Verdict.WRONG,
@@ -231,7 +232,8 @@ ITEMS = (
         figures=(
             Figure("X and Y are below p", None, "yes"), Figure("secp256k1: (z - X Y mod p) / p", 0, 1),
             Figure("2^255 - 19: (z - X Y mod p) / p", 0, 1),
-        ), compute=_counterexamples,
+        ),
+        compute=_counterexamples,
     ),
     Item(
         3, "Section 3.1, (22)", '(22) "is a valid condition for most known prime modulus p"',
@@ -239,26 +241,30 @@ ITEMS = (
         f"It holds for the paper's own list (as meant, items 17 and 18) and fails for {', '.join(EXCLUDED)}. The "
         "paper does not state the consequence: with (24) and T = 72, P-256 gives z whose square is outside M, so that "
         "the next product is wrong. Division by p instead of 2^W, c_i = floor(<M_i>_p 2^T / p), with an offset for "
-        "alpha where needed, serves all moduli.", "it holds for most of the curves in Table 2; this is right.",
+        "alpha where needed, serves all moduli.",
+        "it holds for most of the curves in Table 2; this is right.",
         (
             Figure("primes of Table 2, as meant, that fulfil (22)", 10, 10),
             Figure(f"of the {len(EXCLUDED)} other primes", len(EXCLUDED), 0),
             Figure("P-256, T = 72: the largest z of 500 random products is", "below p", "above 2^36 p"),
             Figure("P-256: its square is below M", "yes", "no"),
-        ), _condition_22, ("tests/studies/test_chains.py",),
+        ),
+        _condition_22, ("tests/studies/test_chains.py",),
     ),
     Item(
         4, "Section 3.1, (22) and (23)", 'With (22) "the value of kappa resulted from (21) is" (23)',
         "the two floors are equal for every product.", Verdict.PARTLY,
         "(22) bounds the dropped term by 1, which does not make two floors equal: where sum gamma_i <M_i>_p is a "
         "multiple of p, (23) is one smaller. For the paper's primes the term is so small that random products do not "
-        "show it. It is harmless, because z may be as large as in item 1.", "they are equal in practice; this holds.",
+        "show it. It is harmless, because z may be as large as in item 1.",
+        "they are equal in practice; this holds.",
         (
             Figure("secp256k1: products of 2,000 random ones for which (20) and (23) differ", 0, 0),
             Figure("secp256k1: (20) - (23) for a product with sum gamma_i <M_i>_p = j p", 0, 1),
             Figure("2^255 - 19: products of 2,000 random ones for which (20) and (23) differ", 0, 0),
             Figure("2^255 - 19: (20) - (23) for a product with sum gamma_i <M_i>_p = j p", 0, 1),
-        ), _floors,
+        ),
+        _floors,
     ),
     Item(
         5, "Section 3.1", '"The hardware introduced in [20,26,27] cannot calculate two tandem modular multiplications"',
@@ -271,7 +277,8 @@ ITEMS = (
             Figure("bits of the largest V there", None, 275), Figure("V^2 < (1 - Delta) M there", "no", "yes"),
             Figure("bits of the largest V on the base of Table 1, secp256k1", 308, 308),
             Figure("V^2 < (1 - Delta) M on the base of Table 1", "no", "no"),
-        ), _tandem, ("tests/designs/test_sor.py::test_original_sor_closes_the_loop_with_forty_channels",),
+        ),
+        _tandem, ("tests/designs/test_sor.py::test_original_sor_closes_the_loop_with_forty_channels",),
     ),
     Item(
         6, "Algorithm 2, input", '"0 <= X, Y < M^"', "every X and Y below M^ = (1 - Delta) M are allowed.",
@@ -285,7 +292,8 @@ ITEMS = (
             Figure("secp256k1, X Y = M - 1 (Table A1): z is congruent to X Y", "yes", "no"),
             Figure("secp256k1, X = Y = the largest safe operand: z is congruent to X Y", None, "yes"),
             Figure("safe operands are below", None, "247.87 p"),
-        ), _operands_below_m,
+        ),
+        _operands_below_m,
     ),
     Item(
         7, "Algorithm 2, requirements", '"N >= ceil(2 W / n)"', "this N suffices.", Verdict.WRONG,
@@ -297,7 +305,8 @@ ITEMS = (
             Figure("W = 264, n = 66: ceil(2 W / n)", 8, 8),
             Figure("the largest prime p below 2^264 fulfils (22) for N = 8", "yes", "yes"),
             Figure("(p - 1)^2 < M", "yes", "no"), Figure("X = Y = p - 1: z is congruent to X Y", "yes", "no"),
-        ), _number_of_moduli, ("tests/designs/test_designs.py::test_a_base_that_cannot_close_the_loop_is_refused",),
+        ),
+        _number_of_moduli, ("tests/designs/test_designs.py::test_a_base_that_cannot_close_the_loop_is_refused",),
     ),
     Item(
         26, "Section 3.1, (24)",
@@ -305,39 +314,46 @@ ITEMS = (
         "with these T the two floors are equal for every product.", Verdict.WRONG,
         "The cut constants make kappa of (24) smaller by one for one product in 20 and one in 8. No T below W gives "
         "equality for every product; larger T only make the difference rarer. It is harmless for the same reason as "
-        "in item 4.", "T large enough that results can be operands again; smaller T suffice for that.",
+        "in item 4.",
+        "T large enough that results can be operands again; smaller T suffice for that.",
         (
             Figure("secp256k1, T = 72: share of products with (24) < (23), for evenly spread fractions", "0", "5.05 %"),
             Figure("secp256k1: products of 2,000 random ones for which they differ", 0, 99),
             Figure("secp256k1: the least T that closes the loop", 72, 62),
             Figure(
                 "2^255 - 19, T = 71: share of products with (24) < (23), for evenly spread fractions", "0", "12.50 %",
-            ), Figure("2^255 - 19: products of 2,000 random ones for which they differ", 0, 257),
+            ),
+            Figure("2^255 - 19: products of 2,000 random ones for which they differ", 0, 257),
             Figure("2^255 - 19: the least T that closes the loop", 71, 61),
-        ), _cut_constants,
+        ),
+        _cut_constants,
     ),
     Item(
         27, "Section 3.1, Section 1",
         '"RNS conversion is not required (kappa_i = kappa mod m_i = kappa)"; the method "can be extended to other '
-        'prime fields using the same methodology"', "kappa fits in a channel of 66 bits for the primes of Table 2.",
-        Verdict.PARTLY,
+        'prime fields using the same methodology"',
+        "kappa fits in a channel of 66 bits for the primes of Table 2.", Verdict.PARTLY,
         "For half of the primes, those whose <M_i>_p fill all W bits, kappa has up to 69 bits. It must be reduced in "
         "every channel or taken in two words, each of which is multiplied by a constant: two more cycles with one "
-        "multiplier set, of which the paper does not speak.", "kappa fits for the paper's two primes; this holds.",
+        "multiplier set, of which the paper does not speak.",
+        "kappa fits for the paper's two primes; this holds.",
         (
             Figure("primes of Table 2 whose kappa has at most 66 bits", 10, 5),
             Figure("primes whose kappa has more", "none", "SECP192R1, SECP224K1, SECP224R1, SECP2384R1, SECP521R1"),
             Figure("bits of the largest kappa", None, 69), Figure("secp256k1: bits of kappa", 52, 52),
-        ), _wide_kappas, ("tests/designs/test_sor.py::test_cycles",),
+        ),
+        _wide_kappas, ("tests/designs/test_sor.py::test_cycles",),
     ),
     Item(
         28, "(14), (16), (17), Algorithm 2",
         "V has the term -<alpha M>_p in (14), <-alpha M>_p in (16), -alpha <M>_p in (17), and alpha <-M>_p in "
-        "Algorithm 2", "all four define the same integer V.", Verdict.WRONG,
+        "Algorithm 2",
+        "all four define the same integer V.", Verdict.WRONG,
         "They are congruent modulo p, but as integers they differ by multiples of p, and kappa is the same for all. "
         "Only (16) keeps z in [0, beta p) for every p. With (14) and (17) z is negative in most products, that is, a "
         "number close to M for the next one. The term of Algorithm 2 equals that of (16) only while alpha <-M>_p < p, "
-        "as for the paper's two primes.", "they are congruent; this holds.",
+        "as for the paper's two primes.",
+        "they are congruent; this holds.",
         (
             Figure("secp256k1, alpha = 4: V of (14) - V of (16), in p", "0.0", "-1.0"),
             Figure("secp256k1, alpha = 4: V of (17) - V of (16), in p", "0.0", "-4.0"),
@@ -350,7 +366,8 @@ ITEMS = (
             Figure("secp256k1, 2,000 random products: negative z with (17)", 0, 2000),
             Figure("secp256k1, 2,000 random products: negative z with Algorithm 2", 0, 0),
             Figure("the least z of these", "0", "-5.90 p"), Figure("the term of (17) for alpha = 7", None, "-6.98 p"),
-        ), _four_formulas,
+        ),
+        _four_formulas,
     ),
     Item(
         29, "(15)", "V - <Z>_p = (sum gamma_i nu - mu) p = kappa p",
@@ -361,6 +378,7 @@ ITEMS = (
         figures=(
             Figure("of 200 random products: kappa = sum gamma_i nu_i - mu", 200, 0),
             Figure("of 200 random products: kappa = mu - sum gamma_i nu_i", 0, 200), Figure("different nu_i", 1, 8),
-        ), compute=_sign_of_15,
+        ),
+        compute=_sign_of_15,
     ),
 )  # fmt: skip

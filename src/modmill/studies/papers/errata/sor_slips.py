@@ -195,7 +195,8 @@ ITEMS = (
             Figure("the first modulus of Table 1", "2^66 - 2", "2^66 - 1"),
             Figure("common factor of 2^66 - 2 and 2", 1, 2),
             Figure("common factor of 2^66 - 2 and the member t = 5", 1, 31),
-        ), compute=_first_modulus,
+        ),
+        compute=_first_modulus,
     ),
     Item(
         9, "Section 2", '"2 l < ceil(log2 M) < N n"', "the condition holds for the paper's own base.", Verdict.PARTLY,
@@ -203,17 +204,20 @@ ITEMS = (
         figures=(
             Figure("2 l < ceil(log2 M) for l = 256 and Table 1", "512 < 528", "512 < 528"),
             Figure("ceil(log2 M) < N n", "yes", "no"), Figure("ceil(log2 M) <= N n", None, "yes"),
-        ), compute=_range_in_bits,
+        ),
+        compute=_range_in_bits,
     ),
     Item(
         10, "Section 2.1, before (7)", '"the most significant t_i bits of B_H, i.e. (b_(n-1) ... b_(n-t_i-2))"',
         "B_HH has the listed bits, which are t + 2.", Verdict.MISPRINT,
         "The t most significant bits are b_(n-1) ... b_(n-t), as Appendix A says. With t + 2 bits (8) is not "
-        "congruent to B.", "B_HH has t bits; this is meant.",
+        "congruent to B.",
+        "B_HH has t bits; this is meant.",
         (
             Figure("of 140 random B, t + 2 bits in B_HH: (8) is congruent to B", 140, 2),
             Figure("of 140 random B, t bits in B_HH: (8) is congruent to B", None, 140),
-        ), _bits_of_b_hh,
+        ),
+        _bits_of_b_hh,
     ),
     Item(
         11, "Section 2.1, (8)", 'B mod m "at the cost of one 4-input n-bit CSA"', "the sum of (8) is the residue.",
@@ -226,7 +230,8 @@ ITEMS = (
             Figure("subtractions for any B of 2n bits", 0, 3),
             Figure("subtractions for 2^66 - 1 and B <= (m - 1)^2", 0, 1),
             Figure("subtractions for 2^66 - 1 and any B of 2n bits", 0, 2),
-        ), _subtractions,
+        ),
+        _subtractions,
     ),
     Item(
         12, "(9), (10)", "sums of gamma_i / m_i from i = 0 to N", "there are N + 1 terms.", Verdict.MISPRINT,
@@ -234,7 +239,8 @@ ITEMS = (
         figures=(
             Figure("terms for Table 1", 9, 8),
             Figure("of 200 random products: the floor of the sum of N terms is alpha", None, 200),
-        ), compute=_indices_from_0,
+        ),
+        compute=_indices_from_0,
     ),
     Item(
         13, "Section 2.2", 'a program found "the optimal q and Delta": q = 8, Delta = 1/2^4',
@@ -244,7 +250,8 @@ ITEMS = (
             Figure("q = 8: the least exact Delta", "16 / 2^8", "8 / 2^8"),
             Figure("Delta = 1/16: the least exact q", 8, 7), Figure("operands below 2 p, secp256k1: the least q", 8, 4),
             Figure("operands below 2 p, secp256k1: Delta for it", "16 / 2^8", "8 / 2^4"),
-        ), _least_q, ("tests/numbers/test_sum_of_residues.py::test_the_offset_and_the_limit_are_needed",),
+        ),
+        _least_q, ("tests/numbers/test_sum_of_residues.py::test_the_offset_and_the_limit_are_needed",),
     ),
     Item(
         14, "(20)", "kappa = floor(sum <gamma_i M_i>_p / p)", "each term is a residue modulo p.", Verdict.MISPRINT,
@@ -253,7 +260,8 @@ ITEMS = (
         (
             Figure("secp256k1, 2,000 random products: (20) as printed gives", "bits of kappa: 52", "at most 7"),
             Figure("secp256k1, 2,000 random products: bits of the largest kappa, as meant", None, 51),
-        ), _kappa_of_20,
+        ),
+        _kappa_of_20,
     ),
     Item(
         15, "Section 3.1", 'kappa is "maximum 52-bit" (secp256k1) and "42-bit long for ED25519"; V has "308(297) bits"',
@@ -263,7 +271,8 @@ ITEMS = (
             Figure("secp256k1: bits of kappa's constants", 55, 55), Figure("secp256k1: bits of kappa", 52, 52),
             Figure("secp256k1: bits of V", 308, 308), Figure("2^255 - 19: bits of kappa's constants", 44, 44),
             Figure("2^255 - 19: bits of kappa", 42, 41), Figure("2^255 - 19: bits of V", 297, 296),
-        ), _bits_of_ed25519, ("tests/numbers/test_sum_of_residues.py::test_constants_of_the_paper",),
+        ),
+        _bits_of_ed25519, ("tests/numbers/test_sum_of_residues.py::test_constants_of_the_paper",),
     ),
     Item(
         16, "Section 4", "memory: N((2N + 2) n + n') = 9944 and 9856 bits",
@@ -275,13 +284,15 @@ ITEMS = (
             Figure("secp256k1: the formula", 9944, 9944), Figure("secp256k1: rows alpha = 1 ... N - 1", 9944, 9416),
             Figure("2^255 - 19: the formula", 9856, 9856), Figure("2^255 - 19: rows alpha = 1 ... N - 1", 9856, 9328),
             Figure("our sor-1m-p, secp256k1, lazy residues", None, 9944),
-        ), _memory, ("tests/designs/test_sor.py::test_erratum_memory_rows_of_alpha",),
+        ),
+        _memory, ("tests/designs/test_sor.py::test_erratum_memory_rows_of_alpha",),
     ),
     Item(
         17, "Table 2", "SECP160R1: 2^160 - 2^32 - 1", "a prime.", Verdict.MISPRINT, "The prime is 2^160 - 2^31 - 1.",
         figures=(
             Figure("2^160 - 2^32 - 1 is", "prime", "composite"), Figure("2^160 - 2^31 - 1 is", None, "prime"),
-        ), compute=_secp160r1,
+        ),
+        compute=_secp160r1,
         tests=("tests/numbers/test_moduli.py::test_misprints_of_the_sum_of_residues_paper_are_corrected",),
     ),
     Item(
@@ -290,7 +301,8 @@ ITEMS = (
         figures=(
             Figure("the printed number is", "prime", "composite"), Figure("with + 2^32 it is", None, "prime"),
             Figure("bits", 2384, 384), Figure("with + 2^32 it is P-384", None, "yes"),
-        ), compute=_secp384r1,
+        ),
+        compute=_secp384r1,
         tests=("tests/numbers/test_moduli.py::test_misprints_of_the_sum_of_residues_paper_are_corrected",),
     ),
     Item(
@@ -305,7 +317,8 @@ ITEMS = (
         (
             Figure("moduli in Table 1", 8, 8), Figure("pairwise coprime members of the family, greedy", 16, 37),
             Figure("the first twelve contain Table 1", None, "yes"),
-        ), _more_moduli, ("tests/numbers/test_rns.py::test_erratum_larger_n_has_more_moduli",),
+        ),
+        _more_moduli, ("tests/numbers/test_rns.py::test_erratum_larger_n_has_more_moduli",),
     ),
     Item(
         21, "Table 4", "SOR_1M_N, Virtex UltraScale+: 157 ns at 192 MHz", "latency = 3N + 7 cycles at the clock.",
@@ -313,7 +326,8 @@ ITEMS = (
         figures=(
             Figure("cycles of SOR_1M_N", 31, 31), Figure("ns at 192 MHz", "157.0", "161.5"),
             Figure("rows of Table 4 with the latency of their cycles, within 0.5 ns", 15, 14),
-        ), compute=_latency_of_1m_n, tests=("tests/designs/test_sor.py::test_printed_cycles",),
+        ),
+        compute=_latency_of_1m_n, tests=("tests/designs/test_sor.py::test_printed_cycles",),
     ),
     Item(
         22, "Tables 4 and 5, throughput", "Mbps of all designs in one column",
@@ -330,7 +344,8 @@ ITEMS = (
             Figure("bits that MM_PA_P and MM_PA_N [20] count in a latency", "560 and 560", "210 and 242"),
             Figure("Mbps of SOR_1M_P on Kintex UltraScale+ at 256 bits a product", 4364, 1995),
             Figure("Mbps of SOR_2M on Kintex UltraScale+ at 256 bits a product", 5821, 2658),
-        ), compute=_throughput,
+        ),
+        compute=_throughput,
     ),
     Item(
         23, "Section 4.1", 'improvements of "41.1 %", "14.9 %", "27.6 %" and "36 %"', "of the printed latencies.",
@@ -338,7 +353,8 @@ ITEMS = (
         figures=(
             Figure("SOR_2M against MM_SPA, %", "41.1", "41.5"), Figure("SOR_1M_P against sQ-RNS, %", "14.9", "14.8"),
             Figure("SOR_1M_P against MM_SPA, %", "27.6", "27.7"), Figure("SOR_2M against sQ-RNS, %", "36.0", "36.0"),
-        ), compute=_improvements,
+        ),
+        compute=_improvements,
     ),
     Item(
         24, "Table 5", "MM_PA_P [20] on Virtex 6: 14.20 ns at 71.40 MHz",
@@ -350,20 +366,23 @@ ITEMS = (
             Figure("periods in the latency of MM_PA_P [20]", "3.000", "1.014"),
             Figure("periods in the latency of MM_PA_N [20]", "1.000", "1.000"),
             Figure("periods in the latency of MM_PA_P [27]", "3.000", "3.000"),
-        ), _periods,
+        ),
+        _periods,
     ),
     Item(
         25, "Table 5, MM_SPA [27]", "239.2 ns at 54.34 MHz, 1391 Mbps, 512 DSP blocks",
         "one multiply-accumulator for each channel.", Verdict.UNSTATED,
         "The figures imply four multiply-accumulators for each channel, which the paper does not state: forty terms "
         "in 10 cycles are four in each cycle, and the three other cycles are product, gamma and the final reduction. "
-        "One accumulator would take 43 cycles. Our mm-spa has four.", "four for each channel; the figures need it.",
+        "One accumulator would take 43 cycles. Our mm-spa has four.",
+        "four for each channel; the figures need it.",
         (
             Figure("cycles in the latency", None, 13),
             Figure("cycles from product to product, 256 bits each", None, 10), Figure("terms in a cycle", None, 4),
             Figure("latency of our mm-spa", None, 13), Figure("interval of our mm-spa", None, 10),
             Figure("latency with one accumulator", None, 43),
-        ), _accumulators, ("tests/designs/test_sor.py::test_original_sor_closes_the_loop_with_forty_channels",),
+        ),
+        _accumulators, ("tests/designs/test_sor.py::test_original_sor_closes_the_loop_with_forty_channels",),
     ),
     Item(
         30, "Tables 3 and 4",
@@ -379,6 +398,7 @@ ITEMS = (
             Figure("MHz, at most, on Virtex 7", None, "130.6"), Figure("MHz, at most, on Kintex 7", None, "119.9"),
             Figure("machines of Table 4 above these limits", "none", "SOR_1M_P on VIRTEX 7, SOR_2M on KINTEX 7"),
             Figure("machines of Table 4 above the achieved frequency of Table 3", 0, 8),
-        ), _clocks,
+        ),
+        _clocks,
     ),
 )  # fmt: skip
