@@ -58,37 +58,6 @@ def test_the_final_addition_hides_behind_the_loop():
     assert narrow.schedule.interval > narrow.params.loop
 
 
-def test_erratum_algorithm_3_as_printed():
-    """Both loops to k - 1: t k + k steps instead of k, and the result has another factor."""
-    m, x, y, s = 13, 6, 9, 3
-    k = m.bit_length()
-    t, r = divmod(k, s)
-    p = 0
-    for _ in range(t + (r > 0)):
-        for i in range(k):
-            a = p + (x >> i & 1) * y
-            p = (a + a % 2 * m) // 2
-    assert p % m != x * y * pow(2, -k, m) % m
-    assert fit(m, s=s).multiply(x, y) == x * y * pow(2, -k, m) % m
-
-
-def test_erratum_k_plus_1_steps_are_not_enough_without_subtraction():
-    """With k + 1 steps some results reach 2 m; with k + 2 none does."""
-
-    def steps(x, y, m, count):
-        s = c = 0
-        for i in range(count):
-            s, c = step(s, c, y if x >> i & 1 else 0, m)
-        return s + c
-
-    def largest(extra):
-        return max(
-            steps(x, y, m, m.bit_length() + extra) / m for m in (9, 11, 15) for x in range(2 * m) for y in range(2 * m)
-        )
-
-    assert largest(1) >= 2 > largest(2)
-
-
 def test_refusals():
     with pytest.raises(UnsupportedError, match="s takes a whole number from 1 to 8194, not 0"):
         fit(97, s=0)

@@ -19,14 +19,6 @@ def test_table_1_of_the_sor_paper():
     assert tuple(islice(mersenne_like(66), 8)) == TABLE_1
 
 
-def test_erratum_first_modulus():
-    """t = 0 in 2^n - 2^t - 1 is even and shares 31 with t = 5; 2^66 - 1 is meant."""
-    wrong = (1 << 66) - (1 << 0) - 1
-    with pytest.raises(ValueError, match="share the factor 31"):
-        Base(66, (wrong, (1 << 66) - (1 << 5) - 1))
-    assert next(mersenne_like(66)) == (1 << 66) - 1
-
-
 def test_erratum_larger_n_has_more_moduli():
     """Table 2 needs N = 12 and 16; Table 1 lists eight moduli, the family has at least twenty."""
     assert len(list(mersenne_like(66))) >= 30

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The commands ``modmill reproduce`` and ``modmill view``: the papers in the terminal, or as a site."""
+"""The commands ``modmill reproduce``, ``modmill errata`` and ``modmill view``: the papers in the terminal, or as a
+site."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from modmill.cli.options import Output, Record
+from modmill.cli.options import Json, Output, Record
 from modmill.cli.output import bar, require_writable, results
 
 Papers = Annotated[
@@ -44,6 +47,42 @@ def reproduce(
     if emit:
         raise UnsupportedError("--emit works only with -o; the tables in the terminal always emit their cores")
     _print(papers, measure, output, record)
+
+
+Paper = Annotated[
+    str | None,
+    typer.Argument(metavar="[PAPER]", help="sor, hbe (also hbe-slides), rsa64k or multistep; default: all."),
+]
+Number = Annotated[int | None, typer.Argument(metavar="[N]", help="The number of an item.")]
+
+
+def errata(paper: Paper = None, number: Number = None, as_json: Json = False) -> None:
+    """Compute the errors found in the papers: a list of all, the items of one paper, or one item.
+
+    Exit status 1 if a computed value differs from the item's, or does not support its verdict.
+    """
+    from modmill.report.errata import faults, lines, overview
+    from modmill.studies.papers.errata import ERRATA, errata_of
+
+    papers = [errata_of(paper)] if paper else list(ERRATA.values())
+    items = [(p, i) for p in papers for i in ([p.item(number)] if number is not None else p.items)]
+    found = [(p, item, item.run()) for p, item in items]
+    wrong = sum(bool(faults(item, values)) for _, item, values in found)
+    width = shutil.get_terminal_size((110, 24)).columns
+    if as_json:
+        data = [item.describe(p.key, values) for p, item, values in found]
+        print(json.dumps(data if number is None else data[0], indent=2, ensure_ascii=False))
+    else:
+        for p, item, values in found:
+            if paper:
+                print("\n".join([f"{p.key} {item.number}", *lines(item, values, width)]))
+            else:
+                print(*[f"{p.key}: {p.title}"] * (item is p.items[0]), overview(item, values, width), sep="\n")
+        if number is None:
+            computed = sum(item.compute is not None for _, item, _ in found)
+            print(f"{len(found)} items, {computed} computed, {wrong} failed; modmill errata PAPER N shows one")
+    if wrong:
+        raise typer.Exit(1)
 
 
 def view(

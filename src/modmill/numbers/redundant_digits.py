@@ -367,7 +367,17 @@ def theorem_9(m: Montgomery, c: Sequence[int], x: Sequence[int], y: int) -> Numb
     return arithmetic.three(xy, km, c, carry)
 
 
-def printed_product(m: Montgomery, x: Sequence[int], y: Sequence[int]) -> Number:
+def theorem_10(m: Montgomery, c: Sequence[int], x: Sequence[int], y: int) -> Number:
+    """One iteration with the adders of Theorem 10: X y + c by Lemma 3, then the two words of h (half tables)."""
+    return m.iterate(c, x, y)[1]
+
+
+def printed_product(
+    m: Montgomery,
+    x: Sequence[int],
+    y: Sequence[int],
+    iterate: Callable[[Montgomery, Sequence[int], Sequence[int], int], Number] = theorem_9,
+) -> Number:
     """Section 6 as printed: d iterations, then -M is added if the redundant bits of the highest digit are not zero.
 
     -M is 2^(d r) - M; the paper says that the redundant bits of the highest digit are then 00. This rule fails (see the
@@ -376,7 +386,7 @@ def printed_product(m: Montgomery, x: Sequence[int], y: Sequence[int]) -> Number
     """
     c: Number = (0,) * (m.d + 1)
     for digit in y:
-        c = theorem_9(m, c, x, digit)
+        c = iterate(m, c, x, digit)
     out = m.joined(c)
     if out[-1] >> m.r:
         minus = digits((1 << (m.r * m.d)) - m.M, m.r, m.d)

@@ -1,105 +1,199 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""docs/errata.md as data: papers, items, and for each item the commands that check it."""
+"""Errors in papers as items: what the paper says, how it can be read, what a computation gives, and the verdict.
+
+An item states its numbers, and its computation returns them: `faults` compares the two with each other and with the
+verdict. The items themselves are in studies.papers.errata; docs/errata.md, the site's page and ``modmill errata`` are
+written from them.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+from fractions import Fraction
+from textwrap import wrap
+from typing import Any
 
-_PAPER = re.compile(r"^## (.+)$", re.MULTILINE)
-_GROUP = re.compile(r"^### (.+)$", re.MULTILINE)
-_ITEM = re.compile(r"\*\*(\d+)\. ")
-_SHORT = re.compile(r"`([A-Z])`\s+(?:is\s+short\s+)?for\s+`([\w/.]+)`")
-_BARE = re.compile(r"`([\w/.]+)`\s+is\s+short\s+for\s+the\s+test\s+file")
-_RIGHT = re.compile(r"What is right: (.+?)(?:\n\n|\Z)", re.DOTALL)
-_TEST = re.compile(r"`(?:([A-Z])::|(tests/[\w/.]+)::)?(test_\w+)`")
-_COMMAND = re.compile(r"`(modmill [^`]+)`")
-_PROGRAM = re.compile(r"^```\n(.+?)^```", re.DOTALL | re.MULTILINE)
-_OF_OTHERS = re.compile(r"Check of (\d+)(?: and (\d+))?: (.+)", re.DOTALL)
-_PROGRAM_OF = re.compile(r"the program under item (\d+)")
-_AS_ITEM = re.compile(r"(?:[Cc]heck[^.]*: as|as) item (\d+)|(Same check)")
+from modmill.numbers.shown import shortened
+
+Value = str | int
+
+
+class Verdict(Enum):
+    """What the computation must show of the printed values."""
+
+    WRONG = "does not hold"
+    """One printed value or more is contradicted."""
+    MISPRINT = "misprint"
+    """As WRONG; what is meant is clear."""
+    PARTLY = "holds in part"
+    """Some printed values come out, and some are contradicted: another reading, other parameters, or approximately."""
+    UNEXPLAINED = "unexplained"
+    """As WRONG; what is meant is not known."""
+    UNSTATED = "not stated"
+    """The paper states nothing that could be contradicted."""
 
 
 @dataclass(frozen=True)
-class Erratum:
-    """One error: its number in the paper's list, a text in Markdown that begins with what the paper says, and the
-    commands that show it; none where it follows from the text alone."""
+class Figure:
+    """One number of an item: ``ours`` is what the item states, ``printed`` what the paper says, None if nothing."""
+
+    what: str
+    printed: Value | None
+    ours: Value
+
+
+@dataclass(frozen=True)
+class Item:
+    """One error. ``says``: the paper's statement, quoted or in our words. ``reading``: how we read it; ``other``:
+    another possible reading, empty if there is none. ``means``: what is correct, and what follows.
+
+    ``compute`` returns the values of ``figures`` in their order, by exact arithmetic. It is None where the error
+    follows from the text alone; ``means`` then says from what. ``tests``: tests that show more.
+    """
 
     number: int
-    group: str
-    text: str
-    commands: tuple[str, ...]
+    where: str
+    says: str
+    reading: str
+    verdict: Verdict
+    means: str
+    other: str = ""
+    figures: tuple[Figure, ...] = ()
+    compute: Callable[[], Sequence[Value]] | None = None
+    tests: tuple[str, ...] = ()
 
-    @property
-    def statement(self) -> str:
-        """The text without a last sentence that only names the commands."""
-        head, check, tail = self.text.rpartition("Check:")
-        named = re.sub(r"`[^`]*`|as item \d+|[,;.\s]|Table \d|Tables \d and \d|Section [\w.]+", "", tail)
-        return head.rstrip() if check and self.commands and not named else self.text
+    def run(self) -> tuple[Value, ...]:
+        """The computed values; none without a computation."""
+        return tuple(self.compute()) if self.compute else ()
+
+    def describe(self, paper: str, found: Sequence[Value]) -> dict[str, Any]:
+        """Plain data, with the computed values and the faults."""
+        figures = [{**asdict(f), "computed": value} for f, value in zip(self.figures, found, strict=True)]
+        return {
+            "paper": paper, "number": self.number, "where": self.where, "says": self.says, "reading": self.reading,
+            "other_reading": self.other, "verdict": self.verdict.value, "means": self.means, "figures": figures,
+            "tests": list(self.tests), "faults": faults(self, found),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class PaperErrata:
-    """The errors of one paper. ``right``: what holds although one might doubt it."""
+    """The errors of one paper. ``notation``: letters used in the items; ``right``: what holds although one might doubt
+    it."""
 
+    key: str
     title: str
-    intro: str
+    notation: str
     right: str
-    items: tuple[Erratum, ...]
+    items: tuple[Item, ...]
+
+    def item(self, number: int) -> Item:
+        """The item of this number. Raises ValueError if there is none."""
+        for item in self.items:
+            if item.number == number:
+                return item
+        raise ValueError(f"the errata of {self.key} have items 1 to {len(self.items)}, not {shortened(number)}")
 
 
-def parse(text: str) -> list[PaperErrata]:
-    """The papers of the file. Raises ValueError when an item's number does not follow the one before it."""
-    _, *parts = _PAPER.split(text)
-    return [_paper(title, body) for title, body in zip(parts[::2], parts[1::2], strict=True)]
+def faults(item: Item, found: Sequence[Value]) -> list[str]:
+    """One line for each computed value that differs from the item's, and one if the verdict does not follow."""
+    if len(found) != len(item.figures):
+        return [f"{len(found)} values are computed, {len(item.figures)} stated"]
+    out = [
+        f"{f.what}: {value} is computed, {f.ours} stated"
+        for f, value in zip(item.figures, found, strict=True)
+        if value != f.ours
+    ]
+    agree = {f.printed == value for f, value in zip(item.figures, found, strict=True) if f.printed is not None}
+    if item.compute and not (needed := _NEEDED[item.verdict]) <= agree:
+        out.append(f"the verdict is {item.verdict.value!r}, but no printed value is {_missing(needed - agree)}")
+    if item.verdict is Verdict.UNSTATED and agree:
+        out.append("the verdict is 'not stated', but the item has printed values")
+    return out
 
 
-def _paper(title: str, body: str) -> PaperErrata:
-    intro, *groups = _GROUP.split(body)
-    short = dict(_SHORT.findall(intro))
-    bare = _BARE.search(intro)
-    right = _RIGHT.search(intro)
-    items: list[Erratum] = []
-    for group, content in zip(groups[::2], groups[1::2], strict=True):
-        _, *found = _ITEM.split(content)
-        for number, words in zip(found[::2], found[1::2], strict=True):
-            if int(number) != len(items) + 1:
-                raise ValueError(f"errata of {title!r}: item {number} follows item {len(items)}")
-            others = _OF_OTHERS.search(words)
-            own = words[: others.start()] if others else words
-            commands = _commands(own, short, bare[1] if bare else "", items)
-            items.append(Erratum(int(number), group, f"**{own}".strip(), commands))
-            if others:
-                for k in filter(None, others.groups()[:2]):
-                    found_there = _commands(others[3], short, bare[1] if bare else "", items)
-                    items[int(k) - 1] = replace(items[int(k) - 1], commands=found_there)
-    items = [_with_program(item, items) for item in items]
-    return PaperErrata(title, intro.strip(), " ".join(right[1].split()) if right else "", tuple(items))
+_NEEDED: dict[Verdict, set[bool]] = {v: {False} for v in Verdict}
+_NEEDED |= {Verdict.PARTLY: {True, False}, Verdict.UNSTATED: set()}
+"""Whether a verdict needs printed values that come out (True) and ones that do not (False)."""
 
 
-def _with_program(item: Erratum, items: list[Erratum]) -> Erratum:
-    """The item with the commands of the one whose program shows it."""
-    other = _PROGRAM_OF.search(item.text)
-    return replace(item, commands=items[int(other[1]) - 1].commands) if other else item
+def _missing(kinds: Iterable[bool]) -> str:
+    return " and none ".join("confirmed" if kind else "contradicted" for kind in sorted(kinds))
 
 
-def _commands(words: str, short: Mapping[str, str], bare: str, before: list[Erratum]) -> tuple[str, ...]:
-    found = [program.strip() for program in _PROGRAM.findall(words)]
-    for letter, path, test in _TEST.findall(words):
-        place = path or (short[letter] if letter else bare)
-        if place:
-            found.append(f"./mill test {place}::{test}")
-    found += [f"./{command.replace('modmill', 'mill', 1)}" for command in _COMMAND.findall(words)]
-    for number, same in _AS_ITEM.findall(words):
-        found += before[-1 if same else int(number) - 1].commands
-    return _joined(list(dict.fromkeys(found)))
+def decimal(value: Fraction | int, digits: int) -> str:
+    """An exact value rounded to ``digits`` >= 1 places."""
+    scaled = round(Fraction(value) * 10**digits)
+    whole, rest = divmod(abs(scaled), 10**digits)
+    return f"{'-' * (scaled < 0)}{whole}.{rest:0{digits}d}"
 
 
-def _joined(commands: list[str]) -> tuple[str, ...]:
-    """The same with all tests in one command."""
-    start = "./mill test "
-    tests = list(dict.fromkeys(word for c in commands if c.startswith(start) for word in c.split()[2:]))
-    others = tuple(c for c in commands if not c.startswith(start))
-    return ((start + " ".join(tests), *others)) if tests else others
+def lines(item: Item, found: Sequence[Value], width: int = 100) -> Iterator[str]:
+    """The item for the terminal: statement, readings, computed numbers, verdict, and faults if there are any."""
+    for label, text in (
+        ("paper", f"{item.says} ({item.where})"), ("read as", item.reading), ("or as", item.other),
+        *(("computed", f"{f.what}: {value}{_printed(f, '; paper: ', '')}")
+          for f, value in zip(item.figures, found, strict=True)),
+        ("verdict", item.verdict.value), ("so", item.means), *(("see also", test) for test in item.tests),
+        *(("FAILS", text) for text in faults(item, found)),
+    ):  # fmt: skip
+        if text:
+            start = f"    {label:<10}"
+            yield from wrap(text, max(width, 40), initial_indent=start, subsequent_indent=" " * len(start),
+                            break_long_words=False, break_on_hyphens=False)  # fmt: skip
+
+
+def _printed(f: Figure, before: str, after: str) -> str:
+    return "" if f.printed is None else f"{before}{f.printed}{after}"
+
+
+def overview(item: Item, found: Sequence[Value], width: int = 100) -> str:
+    """One line: number, verdict (or that the computation fails), place, and the beginning of what the paper says."""
+    verdict = "FAILS" if faults(item, found) else item.verdict.value
+    text = f"{item.number:>4}  {verdict:<14} {item.where}: {item.says}"
+    return text if len(text) <= width else f"{text[: width - 3].rstrip()}..."
+
+
+HEAD = """# Errors found in the papers
+
+Each item has the paper's statement, how we read it (and how else it can be read), the numbers that our computation
+gives, the verdict, and what follows. `modmill errata` computes them all and lists the items, `modmill errata PAPER N`
+shows one. All arithmetic is exact; random operands come from generators with fixed seeds. This page is written by
+`./mill readme` from the items in `src/modmill/studies/papers/errata/`, and a test computes every number again.
+"""
+
+
+def markdown(papers: Iterable[PaperErrata]) -> str:
+    """docs/errata.md."""
+    parts = [HEAD]
+    for paper in papers:
+        parts.append(f"## {paper.title}\n")
+        parts += ["\n".join(_wrapped(text)) + "\n" for text in (paper.notation, paper.right) if text]
+        parts += [_section(paper.key, item) for item in paper.items]
+    return "\n".join(parts)
+
+
+def commands(key: str, item: Item) -> tuple[str, ...]:
+    """Commands, run in a checkout, that show the item."""
+    tests = " ".join(item.tests)
+    return (f"./mill errata {key} {item.number}",) * bool(item.compute) + ((f"./mill test {tests}",) if tests else ())
+
+
+def _section(key: str, item: Item) -> str:
+    other = f" Other reading: {item.other}" if item.other else ""
+    out = [*_wrapped(f"**{item.number}.** **{item.says}** ({item.where}): *{item.verdict.value}*."), ""]
+    out += [*_wrapped(f"Read as: {item.reading}{other}"), ""]
+    for f in item.figures:
+        out += _wrapped(f"- {f.what}: {f.ours}{_printed(f, ' (paper: ', ')')}", "  ")
+    out += [""] * bool(item.figures) + [*_wrapped(item.means), ""]
+    return "\n".join(out + [f"Check: `{command}`\n" for command in commands(key, item)])
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    """Lines of at most 120 characters; code between backquotes is not divided."""
+    whole = "`".join(part.replace(" ", "\0") if k % 2 else part for k, part in enumerate(text.split("`")))
+    rows = wrap(whole, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [row.replace("\0", " ") for row in rows]

@@ -34,11 +34,11 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.engines.machine.io_register import ROUND, NumberRegister
 from modmill.engines.machine.layout import COUNT_BITS, PACK, SETUP
-from modmill.engines.machine.one_hot import OneHot
 from modmill.engines.machine.program_memory import chosen
 from modmill.engines.machine.sequencer import Sequencer
 from modmill.engines.machine.word_register import WordRegister
 from modmill.rtl.delay import later
+from modmill.rtl.one_hot import OneHot
 
 
 class Coprocessor(wiring.Component):

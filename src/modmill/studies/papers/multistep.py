@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""X. Zhang, X. Dong: A high speed Montgomery processor of 256-bit on FPGA. 2014. Table 1, the claims, the misprints.
+"""X. Zhang, X. Dong: A high speed Montgomery processor of 256-bit on FPGA. 2016. Table 1, the claims, the misprints.
 
 Printed values are the paper's own. Predicted values follow from the schedules. Measured values are rows of this
 repository: cycles from simulation, resources from Yosys, clocks routed by nextpnr on ECP5, which is none of the paper's

@@ -44,7 +44,8 @@ _PAPERS = (
         ("radix64k-mul", "radix64k-ram", "radix64k-table"), rsa64k.sections,
     ),
     Paper(
-        "multistep", "A high speed Montgomery processor of 256-bit on FPGA", "X. Zhang, X. Dong", "(venue not printed)",
+        "multistep", "A high speed Montgomery processor of 256-bit on FPGA", "X. Zhang, X. Dong",
+        "(venue not printed), 2016",
         ("multistep", "tenca-koc", "mcivor", "iddmm", "orup", "wide"), multistep.sections,
     ),
 )  # fmt: skip

@@ -37,6 +37,7 @@ from modmill.report.reproduction import Section
 from modmill.report.rows import Row, Store
 from modmill.report.traces import traced
 from modmill.studies.papers.bench import modulus_value
+from modmill.studies.papers.errata import ERRATA
 from modmill.studies.papers.reproduce import PAPERS, reproduce, require_papers
 from modmill.studies.race.measured_cores import Contender, contenders, modulus_name, shell
 from modmill.studies.site import machine_pages as engine_pages
@@ -209,12 +210,6 @@ class Site:
             )
         return found
 
-    @cached_property
-    def _errata_of(self) -> dict[str, errata.PaperErrata]:
-        """Errata by paper; docs/errata.md lists the papers by authors and titles."""
-        found = errata.parse((documents() / "errata.md").read_text(encoding="utf-8"))
-        return {p.key: next(e for e in found if p.title in e.title) for p in PAPERS.values()}
-
     def _race(self) -> Iterable[tuple[str, str]]:
         raced = {p for c in self.contenders for p in c.serves}
         first = [p for name in FIRST if (p := parse_modulus(name).value) in raced]
@@ -276,7 +271,7 @@ class Site:
             found = self.sections[paper.key]
             lines = [line for section in found for line in section.lines]
             shown = {
-                **vars(paper), "sections": found, "lines": len(lines), "errata": len(self._errata_of[paper.key].items),
+                **vars(paper), "sections": found, "lines": len(lines), "errata": len(ERRATA[paper.key].items),
                 "differing": sum(line.differs and line.printed is not None for line in lines),
             }  # fmt: skip
             charts = {
@@ -289,12 +284,8 @@ class Site:
         yield self._page("papers", "papers.html", papers=described)
 
     def _errata(self) -> Iterable[tuple[str, str]]:
-        shown = [
-            {"key": key, "title": e.title, "right": e.right, "notation": _notation(e), "found": e.items}
-            for key, e in self._errata_of.items()
-        ]
-        total = sum(len(e.items) for e in self._errata_of.values())
-        yield self._page("errata", "errata.html", papers=shown, total=total)
+        total = sum(len(e.items) for e in ERRATA.values())
+        yield self._page("errata", "errata.html", papers=ERRATA.values(), total=total, commands=errata.commands)
 
     def _scaling(self) -> Iterable[tuple[str, str]]:
         found, refused = self._predictions
@@ -372,11 +363,6 @@ def _parts(page: Path) -> dict[str, str]:
     text = re.sub(r"\[([^\[\]]*)\]\((?!https?:)[^)\s]*\)", r"\1", page.read_text(encoding="utf-8"))
     _, *parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
     return {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}
-
-
-def _notation(found: errata.PaperErrata) -> str:
-    """The text before the items, without the part on correct statements, which has its own place."""
-    return found.intro.split("What is right:")[0].strip()
 
 
 def _subject(row: Row) -> str:

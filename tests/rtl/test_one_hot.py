@@ -8,7 +8,7 @@ import pytest
 from amaranth.hdl import Cat, Module, Signal
 
 from components import run_bench
-from modmill.engines.machine.one_hot import OneHot
+from modmill.rtl.one_hot import OneHot
 
 STATES = "ABCDE"
 
