@@ -41,8 +41,9 @@ _VERILATOR = (
 _FAST = ("-Os",)  # compiles sooner than -O2
 _SLOW = ("-O0",)  # for code that runs once; it halves the compile time of those files
 _CXX = (
-    "-fPIC", "-fno-sanitize=all", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1", "-DVM_COVERAGE=0",
-    "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
+    "-fPIC", "-fno-sanitize=all", "-fvisibility=hidden", "-std=c++17", "-DVL_TIME_CONTEXT", "-DVERILATOR=1",
+    "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0",
+    "-DVM_TRACE_SAIF=0",
 )  # fmt: skip
 _RUNTIME = ("verilated", "verilated_threads")
 _HEADERS = ("verilated.h", "cstdint", "cstring", "memory", "random")

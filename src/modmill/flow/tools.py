@@ -95,7 +95,8 @@ class Compiler:
 
 @cache
 def compiler() -> Compiler:
-    """The C++ compiler: Zig's if the part ``compiler`` is installed, else `c++` on PATH; without both the part is needed.
+    """The C++ compiler: Zig's if the part ``compiler`` is installed, else `c++` on PATH; without both the part is
+    needed.
 
     The environment variable MODMILL_CXX names another program. Models by GCC 12 are 30 % slower than those by Zig."""
     wanted = os.environ.get("MODMILL_CXX") or ("" if present("compiler") else "c++")

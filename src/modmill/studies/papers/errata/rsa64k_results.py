@@ -187,7 +187,7 @@ ITEMS = (
         "above 2^256; its square has 10, and the result is 2^256 too small. Of random chains (r = 4, d = 3) 2 in "
         "1,000 fail. The rule is right for M <= 2^(d r) / 4, where it never adds: operands below 2 M then give "
         "results below 2 M. One more iteration instead, with R = 2^(r (d + 1)), gives that for every M in the same d "
-        "+ 1 cycles.",
+        "+ 1 cycles; so do two more bits, with R = 2^(r d + 2).",
         "after one addition of -M they are 00 for numbers whose bits were 01; this holds.",
         (
             Figure("Theorem 9: redundant bits of the highest digit of X1", "00", "00"),
