@@ -195,7 +195,7 @@ def test_machines_without_a_table(sections):
     assert [(x.predicted, x.measured) for x in cycles.lines[:4]] == [(31, 31), (24, 24), (18, 18), (12, 12)]
     lines = {x.what: x for s in sections for x in s.lines}
     less = lines["FF that SOR_1M_N has less"]
-    assert (less.predicted, less.measured) == (528, 528)
+    assert (less.predicted, less.measured) == (528, 529)  # Q3 and its enable
     slow, fast = (lines[f"{name}: longest path of logic ns"].measured for name in ("SOR_1M_N", "SOR_1M_P"))
     assert slow > fast > 0
     ring, one = (lines[f"{name}: DSP blocks times cycles between products"] for name in

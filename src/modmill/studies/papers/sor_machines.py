@@ -58,7 +58,7 @@ def _pipeline(bench: Bench) -> Section:
     fewer = None if without is None or with_q3 is None else with_q3 - without
     lines = [Line(f"{paper}: FF", REGISTERS[paper], None, wide[paper].resource("ff")) for paper in names]
     printed = REGISTERS["SOR_1M_P"] - REGISTERS["SOR_1M_N"]
-    why = f"predicted: N n bits, the register Q3 behind the multiplier; the printed numbers differ by {printed}"
+    why = f"N n bits of Q3, the register behind the multiplier; ours also its enable; printed numbers: {printed} less"
     fitted = wide["SOR_1M_N"].fitted
     assert isinstance(fitted, Sor)
     base = fitted.rns.base
