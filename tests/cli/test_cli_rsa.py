@@ -89,6 +89,20 @@ def test_a_built_engine_and_what_sets_its_modulus(keys):
     assert "not a former build (it holds notes)" in refused("rsa", "build", "--bits", "1024", "-o", folder)
 
 
+def test_a_circuit_is_built_checked_set_up_and_used(keys):
+    run = done("build", "--circuit", "--bits", "1024", "--multiplier", "radix64k-mul", "-o", "circuit", cwd=keys)
+    assert run.stdout.startswith("circuit: radix64k-mul, 512-bit moduli, one power at a time, 38,117 cycles for it, ")
+    record = json.loads((keys / "circuit" / "engine.json").read_text())
+    assert [p["time"][:7] for p in record["programs"]] == ["does no", "depends"]
+    vectors = json.loads((keys / "circuit" / "vectors.json").read_text())["messages"]
+    words = done("setup", "circuit", "--modulus", vectors[0]["modulus"], cwd=keys).stdout.split()
+    assert [int(word, 16) for word in words] == [int(word, 16) for word in vectors[0]["in"]]
+    done("build", "--circuit", "--modulus", "2^61-1", "--blind", "0", "-o", "small", cwd=keys)
+    assert done("check", "small", cwd=keys).stdout.startswith("PASS small: ")
+    run = done("run", "key.pem", "--sign", "message", "-o", "signature", "--engine", "circuit", cwd=keys)
+    assert run.stderr.count("1 power modulo 512 bits, constant time, 1,026 products, 33,893 cycles") == 2
+
+
 def test_a_check_of_a_built_engine(tmp_path):
     core = engine("radix64k-mul", width=64, bits=64, threads=2, window=3)
     core.write(tmp_path / "engine", "made for a test")
@@ -107,6 +121,10 @@ def test_refusals(keys):
         (("run", keys / "key.pem", "--verify", keys / "message"), "--verify and --signature must be given together"),
         (("run", keys / "message", "--sign", keys / "message"), "cannot be read as an RSA key"),
         (("run", keys / "public.pem", "--sign", keys / "message"), "need a private key"),
+        (("build", "--circuit", "--window", "3"), "one power at a time, by squares and products; omit --window"),
+        (("build", "--circuit", "--multiplier", "kbe"), "radix64k-mul, radix64k-ram or radix64k-table, not kbe"),
+        (("build", "--circuit", "--set", "feedback=false"), "the circuit needs feedback=true"),
+        (("build", "--modulus", "2^64"), "odd"),
         (("run", keys / "none.pem", "--sign", keys / "message"), "No such file"),
         (("run", keys / "key.pem", "--sign", keys / "message", "--engine", "fpga"), "one of model, exact, rtl"),
         (("run", keys / "key.pem", "--sign", keys / "message", "--multiplier", "none"), "no design is called"),

@@ -83,7 +83,8 @@ def test_chains_are_cut():
 
     def widest(**settings):
         text = modmill.build("radix64k-ram", 2**64 - 59, "binary", redundant=False, **settings).verilog
-        return max(int(high) for high in re.findall(r"wire \[(\d+):0\] \S+ = .* [+-] ", text))
+        bits = {name: int(high) for high, name in re.findall(r"(?:wire|reg) \[(\d+):0\] (\S+);", text)}
+        return max(bits.get(name, 0) for name in re.findall(r"(\S+) (?:<?=) [^?:\n]* [+-] [^?:\n]*;", text))
 
     assert widest(chain=8) < 24 <= 64 <= widest()
 

@@ -3,7 +3,7 @@
 """Random engines, each built in a folder and checked there: RSA engines and coprocessors for small curves.
 
     rsa    modulus of 16 to 1,100 bits, odd lengths and shapes, built in or loaded; every multiplier, form, method,
-           window, number of threads and of machines
+           window, number of threads and of machines; the circuit of the radix-64K paper
     ecc    a random curve of every form over 6 to 20 bits with counted points; every operation, multiplier, form,
            window, comb, number of threads and of machines, blinded scalars, arithmetic modulo the order
 
@@ -28,6 +28,7 @@ from modmill.contract import UnsupportedError
 from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.rsa.check import check_engine
+from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import EngineCore, engine
 from modmill.design import Design, Setting
 from modmill.designs import DESIGNS
@@ -52,20 +53,24 @@ _SELDOM = ("extension", "channel")
 
 @dataclass(frozen=True)
 class EngineCase:
-    """A draw: ``kind`` of `KINDS`, and the arguments of `cores.rsa.machine.engine` or `cores.ecc.machine.ecc`."""
+    """A draw: ``kind`` of `KINDS`, and the arguments of `cores.rsa.machine.engine` or `cores.ecc.machine.ecc`;
+    ``circuit``: those of `cores.rsa.circuit.circuit_engine`."""
 
     kind: str
     design: str
     arguments: tuple[tuple[str, Any], ...]
     settings: tuple[tuple[str, Any], ...] = ()
     curve: Curve | None = None
+    circuit: bool = False
 
     @property
     def line(self) -> str:
-        """Python that builds the engine again (with the Curve classes, Shape, `ecc` and `engine` imported)."""
+        """Python that builds the engine again (with the Curve classes, Shape, `ecc`, `engine` and `circuit_engine`
+        imported)."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments)
         if self.curve is None:
-            return f"engine({self.design!r}, settings={dict(self.settings)!r}, {given})"
+            made = "circuit_engine" if self.circuit else "engine"
+            return f"{made}({self.design!r}, settings={dict(self.settings)!r}, {given})"
         on = ", ".join(f"{k}={v:#x}" for k, v in self.curve.coefficients().items())
         c = self.curve
         text = f"{type(c).__name__}({c.p:#x}, ({c.base[0]:#x}, {c.base[1]:#x}), {c.n:#x}, {c.h}, {on})"
@@ -75,7 +80,8 @@ class EngineCase:
         """The engine. Raises UnsupportedError if it cannot be built."""
         if self.curve is not None:
             return ecc(self.curve, self.design, dict(self.settings), **dict(self.arguments))
-        return engine(self.design, settings=dict(self.settings), **dict(self.arguments))
+        make = circuit_engine if self.circuit else engine
+        return make(self.design, settings=dict(self.settings), **dict(self.arguments))
 
 
 @dataclass(frozen=True)
@@ -168,8 +174,12 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
     p = _modulus(rnd, bits)
     loads = any(s.name == "loadable" for s in design.settings)
     given = [("width", bits)] if loads and rnd.randrange(2) else [("p", p)]
+    length = ("bits", rnd.choice((bits, bits, bits + rnd.randint(1, 64), rnd.randint(1, bits))))
+    if any(s.name == "feedback" for s in design.settings) and rnd.randrange(2):
+        arguments = (*given, length, ("word", rnd.choice(WORDS)))
+        return EngineCase("rsa", design.name, arguments, _settings(rnd, design, p), circuit=True)
     options = [
-        ("bits", rnd.choice((bits, bits, bits + rnd.randint(1, 64), rnd.randint(1, bits)))),
+        length,
         ("method", rnd.choice(("window", "window", "ladder"))),
         ("window", rnd.randint(1, 5)),
         ("io", rnd.choice(("native", "native", "binary"))),

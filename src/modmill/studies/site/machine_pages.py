@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modmill.cores.ecc.machine import ecc
+from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
 from modmill.engines.ecc.point_engine import Shape
 from modmill.flow.emit import digest
@@ -91,5 +92,8 @@ def digest_today(row: Row) -> str:
     if "curve" in a:
         options |= {"operations": tuple(a["operations"]), "shape": Shape(**a["shape"]), "sums": a["sums"]}
         return digest(ecc(a["curve"], a["design"], a["parameters"], **options).verilog)
+    if a.get("circuit"):
+        made = circuit_engine(a["design"], 0, a["modulus_bits"], a["parameters"], bits=a["bits"], word=a["word"])
+        return digest(made.verilog)
     options |= {name: a[name] for name in ("method", "window", "native")}
     return digest(engine(a["design"], width=a["modulus_bits"], settings=a["parameters"], **options).verilog)
