@@ -356,12 +356,13 @@ def readme(
         bool, typer.Option("--check", help="Only check whether it is up to date (status 1 if not).")
     ] = False,
 ) -> None:
-    """Rewrite the README's tables and picture from the shipped rows, the picture of docs/architecture.md, and
-    docs/errata.md."""
+    """Rewrite the README's tables and picture from the shipped rows, the picture of docs/architecture.md,
+    docs/errata.md and docs/papers.md."""
     from modmill.report.architecture import redrawn
     from modmill.report.errata import markdown
     from modmill.report.readme import rewritten
     from modmill.report.rows import shipped_folder
+    from modmill.studies.papers import items
     from modmill.studies.papers.errata import ERRATA
     from modmill.studies.race.measured_cores import race_picture
 
@@ -370,6 +371,7 @@ def readme(
         path: rewritten(path.read_text(encoding="utf-8"), shipped_folder()),
         path.parent / "docs" / "race.svg": race_picture(shipped_folder()),
         path.parent / "docs" / "errata.md": markdown(ERRATA.values()),
+        path.parent / "docs" / "papers.md": items.markdown(),
     }
     if house.exists():
         texts[house] = redrawn(house.read_text(encoding="utf-8"), Path(__file__).resolve().parents[1])

@@ -10,7 +10,7 @@ bits, the two above them its redundant bits. `Radix` has every formula and evalu
 values of digits; the latter proves that no sum exceeds r + 2 bits.
 
 The paper's rule against overflow (add -M if the redundant bits of the highest digit are not zero) is wrong;
-`printed_product` implements it for the tests that refute it. `Montgomery` runs one more iteration instead: with
+`printed_product` implements it for the erratum that refutes it. `Montgomery` runs one more iteration instead: with
 R = 2^(r n) >= 4 M, operands below 2 M give results below 2 M, without any subtraction. With ``feedback`` it runs d
 iterations and cancels two more bits in the cycle in which the paper adds -M: R = 2^(r d + 2) >= 4 M.
 """
@@ -380,9 +380,10 @@ def printed_product(
 ) -> Number:
     """Section 6 as printed: d iterations, then -M is added if the redundant bits of the highest digit are not zero.
 
-    -M is 2^(d r) - M; the paper says that the redundant bits of the highest digit are then 00. This rule fails (see the
-    tests): a number can be 2^(d r) or more while those bits are zero, and the product of two such numbers can set them
-    to 10, where -M would have to be added twice.
+    -M is 2^(d r) - M; the paper says that the redundant bits of the highest digit are then 00. ``iterate``: the adders,
+    `theorem_9` or `theorem_10`. The rule is right for M <= 2^(d r) / 4, where it never adds. Above it can fail: a
+    number can be 2^(d r) or more while those bits are zero, and the product of two such numbers can set them to 10,
+    where -M would have to be added twice.
     """
     c: Number = (0,) * (m.d + 1)
     for digit in y:

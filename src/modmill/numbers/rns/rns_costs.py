@@ -12,8 +12,8 @@ with KBE; with HBE n^2 becomes n^2 / c (1 + 1 / r), and 2 n CMUL(w, (c-1) w) are
 
 Deviations: any c; CMUL(w, (c-1) w) = (c - 1) CMM, which for c = 2 is the paper's CMUL = CMM. "Up to 35 %" (IV-C, for n
 = 6 ... 32) is reached only from n = 54 (r = 4; 33.3 % at n = 32, 37.5 % in the limit). "Below n = 16 HPR with d = 2 is
-faster" (V): by Table II d = 4 is faster from n = 9 (KBE), 11 (r = 2) and 13 (r = 4). r = 4 is the optimistic ratio, but
-the paper prints it as the pessimistic one.
+faster" (V): by Table II d = 4 is faster from n = 9 (KBE), 11 (r = 2) and 13 (r = 4). Of r = 2, 3, 4 HBE costs
+least with 4, which the paper calls pessimistic: better moduli than its own would give more.
 """
 
 from collections.abc import Iterable

@@ -157,7 +157,7 @@ def _claims() -> Section:
         Line("HPR with d = 4 is cheaper than with d = 2 from n =", 16, wins[0],
              why=f"by Table II: n = {wins[0]} with KBE, {wins[1]} with HBE (r = 2), {wins[2]} with HBE (r = 4)"),
         Line("CMM / CMR = 4 is, for HBE, the", "pessimistic ratio", "optimistic ratio",
-             why=f"HBE costs least with it: {least} (Figure 2, n = 16)"),
+             why=f"HBE costs least with it: {least} (Figure 2, n = 16); meant: better moduli would give more"),
         Line("moduli of 17 bits for 256-bit ECC", 16, ecc, why="by the exact conditions, rows of two"),
         Line("moduli of 17 bits for 1024-bit RSA-CRT", 32, rsa,
              why="by the exact conditions, rows of two, for the modulus 2^512 - 569"),

@@ -174,7 +174,7 @@ def _scalar() -> Section:
     inversion = Fraction(3 * BITS, 2) * time / 1000
     return Section("Abstract: scalar multiplication", [
         Line("256-bit scalar multiplication, ms", float(PRINTED_MS), float(round(each * BITS * time / 1000, 2)),
-             why=f"{DOUBLING} products a doubling, {float(ADDITION)} an addition at every second bit"),
+             why=f"a fit of ours: {DOUBLING} products a doubling, {float(ADDITION)} an addition at every second bit"),
         Line("products in it", None, round(products),
              why=f"{float(each)} a bit, {float(time) * 1000:.1f} ns each; not simulated"),
         Line("with the inversion at the end, ms", None, float(round(PRINTED_MS + inversion, 2)),
