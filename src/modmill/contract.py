@@ -158,10 +158,13 @@ class Residues(_ResidueWords):
 @dataclass(frozen=True)
 class ResiduePair(_ResidueWords):
     """A number in two bases: its residues x mod a_i, then x~_j = x B_j^-1 mod b_j with B_j = B / b_j. The first modulus
-    of A stands in the least significant bits. Each word takes w bits and may be any representative in [0, 2^w)."""
+    of A stands in the least significant bits. Each word takes w bits and may be any representative in [0, 2^w).
+
+    ``factors``: other factors of the words over A, in place of 1."""
 
     a: Base
     b: Base
+    factors: tuple[int, ...] = ()
 
     @property
     def _size(self) -> tuple[int, int]:
@@ -172,7 +175,12 @@ class ResiduePair(_ResidueWords):
         return self.a.moduli + self.b.moduli
 
     def words(self, x: int) -> list[int]:
-        return [*self.a.residues(x), *self.b.gammas(x)]
+        over_a = zip(self._over_a, self.a.moduli, strict=True)
+        return [*(x * f % m for f, m in over_a), *self.b.gammas(x)]
+
+    @property
+    def _over_a(self) -> tuple[int, ...]:
+        return self.factors or (1,) * self.a.n
 
     @property
     def end(self) -> int:
@@ -189,7 +197,8 @@ class ResiduePair(_ResidueWords):
         """The number in [0, A B) at a port; it is below B if both halves represent the same number."""
         words, n, a, b = self.unpack(port), self.a.n, self.a, self.b
         low = b.from_gammas(words[n:])
-        rest = [(r - low) * pow(b.M, -1, m) % m for r, m in zip(words[:n], a.moduli, strict=True)]
+        parts = zip(words[:n], self._over_a, a.moduli, strict=True)
+        rest = [(r * pow(f, -1, m) - low) * pow(b.M, -1, m) % m for r, f, m in parts]
         return low + b.M * a.number(rest)
 
     def describe(self) -> dict[str, Any]:
@@ -197,8 +206,9 @@ class ResiduePair(_ResidueWords):
             "kind": "residues",
             "channel_bits": self.a.w,
             "moduli": [hex(m) for m in self.moduli],
-            "scales": [hex(s) for s in (*(1,) * self.a.n, *self.b.inverses)],
-            "order": "first modulus in the least significant bits; base A, then base B whose words are x (B / b_j)^-1",
+            "scales": [hex(s) for s in (*self._over_a, *self.b.inverses)],
+            "order": "first modulus in the least significant bits; base A"
+            f"{' whose words are x times its scale' if self.factors else ''}, then base B whose words are x (B / b_j)^-1",
             "residue_range": f"[0, 2^{self.a.w}), any representative of x * scale",
         }
 
