@@ -274,7 +274,7 @@ class RnsMontgomery(DesignInstance):
     def facts(self) -> list[tuple[str, str]]:
         q, shape, plan, proof = self.params, self.params.shape, self.program, self.params.proof
         return [
-            ("base A", f"n = {shape.n} moduli 2^{shape.w} - u, u = {', '.join(map(str, q.a.u))}"),
+            ("base A", f"n = {q.a.n} moduli 2^{shape.w} - u, u = {', '.join(map(str, q.a.u))}"),
             ("base B", f"u = {', '.join(map(str, q.b.u))}"),
             ("rows", f"{shape.steps} of {shape.columns}"),
             *([("rowers", f"{shape.rowers}, {shape.channels_per_rower} channels of each base")]
