@@ -116,7 +116,8 @@ class RnsMontgomery(DesignInstance):
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
-        if settings["loadable"]:
+        self.loadable = bool(settings.get("loadable"))
+        if self.loadable:
             self.forms = ("native",)  # the conversions hold multiples of p
 
     @cached_property
@@ -208,21 +209,20 @@ class RnsMontgomery(DesignInstance):
                 f"the slot machine needs a rower for every channel: {self.params.a.n}, not {self.params.shape.rowers}"
             )
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
-        return CoxSlots(plan, self._tables, numbers, loadable=self.settings["loadable"])
+        return CoxSlots(plan, self._tables, numbers, loadable=self.loadable)
 
     def component(self, *, scaled: bool = False) -> CoxRower:
-        loadable = self.settings["loadable"]
-        return CoxRower(self.program, self.tables(plain=scaled), loadable=loadable)
+        return CoxRower(self.program, self.tables(plain=scaled), loadable=self.loadable)
 
     @property
     def load(self) -> Load | None:
-        if not self.settings["loadable"]:
+        if not self.loadable:
             return None
         core = unused(self.component())
         return Load(self.params.shape.rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
 
     def at(self, p: int) -> RnsMontgomery:
-        if not self.settings["loadable"]:
+        if not self.loadable:
             raise UnsupportedError("the modulus of this core is built in")
         if p < 3 or p % 2 == 0:
             raise UnsupportedError(f"the modulus must be odd and at least 3, got {shortened(p)}")

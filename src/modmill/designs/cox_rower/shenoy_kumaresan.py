@@ -144,7 +144,7 @@ def fit(p: int, *, w: int, n: int, interval: int, dsp: str) -> ShenoyKumaresan:
     if alike.holds or not isinstance(proof, RedundantSufficiency):
         proof = alike
     params = RedundantParams(proof.pair, proof, block=BLOCKS[dsp])
-    settings = {"w": w, "n": n, "interval": interval, "dsp": dsp, "loadable": False}
+    settings = {"w": w, "n": n, "interval": interval, "dsp": dsp}
     return fitted(ShenoyKumaresan(p, params, settings))
 
 

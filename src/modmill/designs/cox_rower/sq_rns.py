@@ -174,7 +174,7 @@ def fit(p: int, *, w: int, n: int, interval: int, dsp: str) -> SqRns:
     proof = fewest_moduli(p, w, n, proved)
     assert isinstance(proof, RootSufficiency)
     params = RootParams(proof.pair, proof, block=BLOCKS[dsp])
-    settings = {"w": w, "n": n, "interval": interval, "dsp": dsp, "loadable": False}
+    settings = {"w": w, "n": n, "interval": interval, "dsp": dsp}
     return fitted(SqRns(p, params, settings))
 
 
