@@ -133,6 +133,20 @@ class SqRns(RnsMontgomery):
         least = [0 if e > 0 else 1 - m for m, e in pairs]
         return [most, least, *super().edge_quotients(rnd)]
 
+    def corners(self) -> list[tuple[int, int]]:
+        """Also products that are small beside Q p, with the least and the largest Q: results near 0 and near g p."""
+        q, encode = self.params, self.representation.encode
+        top, A = self.contract("native").largest_operand, q.a.M
+        found = []
+        for wanted in self.edge_quotients(random.Random(1))[:2]:
+            target = -q.a.from_gammas(wanted) * self.p % A
+            for x in range(A // top + 1, A // top + 100):
+                y, rest = divmod(target + -target * pow(A, -1, x) % x * A, x) if gcd(x, A) == 1 else (0, 1)
+                if rest == 0 and y <= top:
+                    found.append((encode(x), encode(y)))
+                    break
+        return [*found, *super().corners()]
+
     def facts(self) -> list[tuple[str, str]]:
         proof = self.params.proof
         minus = sum(e < 0 for _, e in proof.roots)
