@@ -59,6 +59,7 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("pseudo-mersenne", "2^61-1", "native", {}), ("hbe", "29", "binary", {"n": 2, "w": 12}),
     ("kbe", "29", "binary", {"n": 1, "w": 12}), ("kbe-extension", "8191", "native", {"n": 6}),
     ("hbe-extension", "8191", "native", {"n": 6}), ("sq-rns", "29", "native", {"n": 2, "w": 12}),
+    ("dq-rns", "29", "native", {"n": 2, "w": 12}),
     ("shenoy-kumaresan", "29", "binary", {"n": 1, "w": 12}),
 )  # fmt: skip
 """The cores with rates in ``results``: every design at a small modulus, with words so short that it has several. Where

@@ -128,8 +128,7 @@ METHODS = (
     Surveyed("Montgomery, sQ-RNS", "Kawamura et al., JCEN 2019", lambda p, w, n: SingleQ.of(p, *prime_bases(w, n)),
              "sq-rns"),
     Surveyed("Montgomery, dQ-RNS", "Kawamura et al., JCEN 2019", lambda p, w, n: DoubleQ.of(p, *prime_bases(w, n)),
-             why="as many products as sq-rns; on rowers that add only products of two words, the signs of the roots over "
-             "B take one product more (2 n + 5, as kbe), or bases that are searched for each modulus"),
+             "dq-rns"),
     Surveyed("Montgomery, redundant modulus", "Shenoy, Kumaresan, IEEE TC 1989; Bajard et al., ARITH 2001", _redundant,
              "shenoy-kumaresan"),
     Surveyed("Montgomery, mixed radix", "Szabo, Tanaka, 1967", _mixed,

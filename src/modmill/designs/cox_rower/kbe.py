@@ -34,7 +34,7 @@ from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.edges import edge_numbers
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
-from modmill.designs.cox_rower.operations import H, Value
+from modmill.designs.cox_rower.operations import H, Kind, Value
 from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Program, label, memory_words, program
 from modmill.designs.cox_rower.shape import TREE, Shape
 from modmill.designs.cox_rower.slot_machine import CoxSlots
@@ -190,7 +190,8 @@ class RnsMontgomery(DesignInstance):
             yield label(shape, op, unit, number), made[0] if op.result == H else made
         out = [0] * shape.number_words
         for side, k in product((0, 1), range(shape.channels_per_rower)):  # zeta last: the word of a redundant modulus
-            for own, x in zip(places, held[Value(("w", "zeta")[side], k)], strict=True):
+            given = shape.of(Kind.GIVE)[(1 - side) * shape.channels_per_rower + k].result
+            for own, x in zip(places, held[given], strict=True):
                 out[own[side][k]] = x
         yield "out", form.pack(out)
 

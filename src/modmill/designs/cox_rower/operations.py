@@ -43,6 +43,7 @@ The lines of the paper and the operations:
 Other methods are other lists (`Method`), on the same rowers:
 
     sQ-RNS            MULTIPLY xi at once from the stored x K_i and y K_i, without s; START sum zeta with a constant
+    dQ-RNS            the same; MULTIPLY o, the result over B, which is zeta times a constant
     Shenoy-Kumaresan  one rower more, for the redundant modulus 2^w; the second extension without a cox:
                       v = sum_j zeta_j |B_j|, in the redundant rower h; SHARE h; START sum w with v; TERM and REDUCE w
 
@@ -73,6 +74,8 @@ class Method(Enum):
     """KBE and HBE. Tables: |-p^-1 A_i^-1|, |B_j A^-1|, |-B|."""
     ROOTS = ("xi", "w~", "zeta", "w"), ("start", "w~", "h")
     """sQ-RNS. Tables: N |p B_j^-1|, |B_j A^-1|, |-B K_i|."""
+    DOUBLE_ROOTS = ("xi", "w~", "zeta", "o", "w"), ("start", "w~", "h", "o")
+    """dQ-RNS. Tables: N |p B_j^-1|, the signs of the roots over B, |-B K_i|, |B_j C_j|."""
     REDUNDANT = ("s", "xi", "w~", "zeta", "v", "w"), ("xi", "w~", "h")
     """Shenoy-Kumaresan: the last rower serves the redundant modulus. Tables as for KBE."""
 
@@ -80,6 +83,11 @@ class Method(Enum):
     def words(self) -> tuple[str, ...]:
         """Letters of a product's words in a rower's memory."""
         return (*OPERANDS, *self.value[0])
+
+    @property
+    def rooted(self) -> bool:
+        """Whether the product of two words over A is xi or -xi."""
+        return self in (Method.ROOTS, Method.DOUBLE_ROOTS)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -183,12 +191,12 @@ class _Lists:
         yield from self.terms(1, "zeta")
         if not numbered:
             yield from self.multiply("w~", "xb", "yb", over_b=True)
-        started = method is Method.ROOTS
         for k in self.channels:
             total = Value("sum zeta", k)
-            if started:
+            if method.rooted:
                 yield Operation(Kind.START, total, (), "start", over_b=True, extension=1)
-            yield Operation(Kind.TERM, total, (Value("w~", k),), "w~", over_b=True, extension=1, opens=not started)
+            opens = not method.rooted
+            yield Operation(Kind.TERM, total, (Value("w~", k),), "w~", over_b=True, extension=1, opens=opens)
             yield Operation(Kind.REDUCE, Value("zeta", k), (total,), over_b=True, extension=1)
 
     def second_extension(self) -> Iterator[Operation]:
@@ -228,15 +236,17 @@ def operations(
     if numbered:
         yield from lists.multiply("s", "xa", "ya", "va", "za")
         yield from lists.multiply("w~", "xb", "yb", "vb", "zb", over_b=True)
-    elif method is not Method.ROOTS:
+    elif not method.rooted:
         yield from lists.multiply("s", "xa", "ya")
-    if method is Method.ROOTS:
+    if method.rooted:
         yield from lists.multiply("xi", "xa", "ya")
     else:
         yield from lists.multiply("xi", "s", table="xi")
     yield from lists.first_extension(method, numbered)
     yield from lists.redundant_extension() if method is Method.REDUNDANT else lists.second_extension()
-    for letter in ("zeta", "w"):
+    if method is Method.DOUBLE_ROOTS:
+        yield from lists.multiply("o", "zeta", table="o", over_b=True)
+    for letter in ("o" if method is Method.DOUBLE_ROOTS else "zeta", "w"):
         yield from (Operation(Kind.GIVE, value, (value,)) for value in lists.each(letter))
 
 

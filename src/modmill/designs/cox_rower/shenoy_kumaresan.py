@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from math import floor
 
@@ -122,14 +123,13 @@ class ShenoyKumaresan(RnsMontgomery):
         return "redundant modulus", f"2^{self.params.a.w}, h <= {self.params.shape.h_max}"
 
     def edge_result(self, rnd: random.Random) -> int:
-        """A possible result with an h that is the smallest or the largest of many, or a result at the edge."""
-        q = self.params
-        bound = min(int(q.proof.result * self.p), q.proof.limit)
-        if rnd.random() < 0.2:
-            return rnd.choice((0, 1, self.p, bound - 1))
-        tried = [(sum(g / m for g, m in zip(q.b.gammas(x), q.b.moduli, strict=True)), x)
-                 for x in (rnd.randrange(bound) for _ in range(50))]  # fmt: skip
-        return rnd.choice((min, max))(tried)[1]
+        """A possible result with the smallest h, the largest, or any other: its zeta_j are about equal parts of b_j."""
+        q, n = self.params, self.params.b.n
+        h = rnd.choice((0, n - 1, rnd.randrange(n)))
+        wanted = h + q.proof.gain * self.p / q.b.M * rnd.randrange(256, 768) / 1024  # as results of small operands
+        zeta = [int(wanted / n * m) for m in q.b.moduli[:-1]]
+        rest = wanted - sum(Fraction(x, m) for x, m in zip(zeta, q.b.moduli, strict=False))
+        return q.b.from_gammas([*zeta, int(rest * q.b.moduli[-1])])
 
 
 def fit(p: int, *, w: int, n: int, interval: int, dsp: str) -> ShenoyKumaresan:

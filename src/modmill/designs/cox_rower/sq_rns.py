@@ -18,6 +18,11 @@ product takes 2 n + 4 multiplications in every rower.
 Deviation: the source takes bases in which every e_i = 1; they depend on p and need a search. Modulo a prime that is
 3 mod 4 either c or -c has a root, so here every a_i is such a prime, of any base, and the sign is in the constants. The
 sum in B starts with N |p B_j^-1|, so that no result is negative. B has any odd moduli.
+dQ-RNS (`Method.DOUBLE_ROOTS`) has roots over B too: C_j^2 = f_j (A B_j)^-1 mod b_j with f_j = 1 or -1, numbers are
+stored as x C_j, zeta_j = N |p B_j^-1| + f_j (x C_j) (y C_j) + the same sum, and the result over B is zeta_j |B_j C_j|.
+The literature counts as many multiplications as for sQ-RNS. Here f_j = -1 takes one more, because the rowers only add:
+2 n + 5, as `kbe`.
+
 The roots belong to the modulus, so no other modulus can be loaded. Binary operands would have to be multiplied by K_i
 first, which costs the multiplication that the roots save: there is only the native form.
 """
@@ -28,7 +33,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from math import ceil, gcd, prod
 
@@ -55,15 +60,13 @@ class RootSufficiency(Sufficiency):
 
     @cached_property
     def roots(self) -> tuple[tuple[int, int], ...]:
-        """(K_i, e_i) of every channel of A. Raises ValueError for a modulus without a root."""
-        found = []
-        for m, cofactor in zip(self.pair.a.moduli, self.pair.a.cofactors, strict=True):
-            c = pow(-self.p * cofactor, -1, m)
-            K = root(c, m)
-            if K is None:
-                raise ValueError(f"neither {c} nor {m - c} has a square root modulo {m}")
-            found.append((K, 1 if K * K % m == c else -1))
-        return tuple(found)
+        """(K_i, e_i) of every channel of A."""
+        return _roots(self.pair.a, -self.p)
+
+    @cached_property
+    def roots_b(self) -> tuple[tuple[int, int], ...]:
+        """(C_j, f_j) of every channel of B, if it is of primes that are 3 mod 4."""
+        return _roots(self.pair.b, self.pair.a.M)
 
     @cached_property
     def _sums(self) -> tuple[Fraction, Fraction]:
@@ -84,16 +87,30 @@ class RootSufficiency(Sufficiency):
         return self._sums[1] + self.lift
 
 
+def _roots(base: Base, factor: int) -> tuple[tuple[int, int], ...]:
+    """For each modulus m (K, e) with K^2 = e (factor M / m)^-1 mod m and e = 1 or -1. Raises ValueError for a modulus
+    without a root."""
+    found = []
+    for m, cofactor in zip(base.moduli, base.cofactors, strict=True):
+        c = pow(factor * cofactor, -1, m)
+        K = root(c, m)
+        if K is None:
+            raise ValueError(f"neither {c} nor {m - c} has a square root modulo {m}")
+        found.append((K, 1 if K * K % m == c else -1))
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class RootParams(Params):
-    """Parameters of sQ-RNS; ``proof`` is a `RootSufficiency`."""
+    """Parameters of sQ-RNS, with ``double`` of dQ-RNS; ``proof`` is a `RootSufficiency`."""
 
     proof: RootSufficiency
+    double: bool = False
 
     @cached_property
     def shape(self) -> Shape:
         """The structure of the machine."""
-        return replace(super().shape, method=Method.ROOTS)
+        return replace(super().shape, method=Method.DOUBLE_ROOTS if self.double else Method.ROOTS)
 
 
 class SqRns(RnsMontgomery):
@@ -104,10 +121,16 @@ class SqRns(RnsMontgomery):
 
     @property
     def representation(self) -> ResiduePair:
-        return ResiduePair(self.params.a, self.params.b, tuple(K for K, _ in self.params.proof.roots))
+        q = self.params
+        over_b = [C for C, _ in q.proof.roots_b] if q.double else q.b.inverses
+        return ResiduePair(q.a, q.b, (*(K for K, _ in q.proof.roots), *over_b))
 
     def tables(self, *, plain: bool = False) -> Tables:
         q, made = self.params, tables(self.p, self.params, plain=plain)
+        if q.double:
+            results = zip(q.proof.roots_b, q.b.cofactors, q.b.moduli, strict=True)
+            made = replace(made, o=[C * B_j % m for (C, _), B_j, m in results],
+                           wt=[f % m for (_, f), m in zip(q.proof.roots_b, q.b.moduli, strict=True)])  # fmt: skip
         roots = [K for K, _ in q.proof.roots]
 
         def rooted(row: Sequence[int]) -> list[int]:
@@ -153,17 +176,18 @@ class SqRns(RnsMontgomery):
         return [*super().facts(), ("roots", f"of -c in {minus} channels, of c in the others; Q has {proof.lift} A added")]
 
 
-def root_pair(w: int, n: int, p: int, digits: int) -> BasePair:
-    """Bases A, of primes that are 3 mod 4, and B of other moduli, with the smallest u of at most ``digits`` signed
-    digits. A modulus of B is paired with the one of A with which it shares the most digits. Raises ValueError if there
-    are too few."""
+def root_pair(w: int, n: int, p: int, digits: int, *, double: bool = False) -> BasePair:
+    """Bases A, of primes that are 3 mod 4, and B of other moduli (``double``: of more such primes), with the smallest u
+    of at most ``digits`` signed digits. A modulus of B is paired with the one of A with which it shares the most digits.
+    Raises ValueError if there are too few."""
     a: list[int] = []
     b: list[int] = []
     for bits in range(1, w):
         moduli = [(1 << w) - u for u in distances(bits, False, digits)]
-        a = [m for m in moduli if m % 4 == 3 and p % m and is_prime(m)][:n]
+        primes = [m for m in moduli if m % 4 == 3 and p % m and is_prime(m)]
+        a = primes[: 2 * n : 2] if double else primes[:n]
         own = prod(a) * p
-        b = list(islice(coprime(m for m in moduli if gcd(m, own) == 1), n))
+        b = primes[1 : 2 * n : 2] if double else list(islice(coprime(m for m in moduli if gcd(m, own) == 1), n))
         if len(a) == len(b) == n:
             break
     else:
@@ -178,34 +202,37 @@ def root_pair(w: int, n: int, p: int, digits: int) -> BasePair:
     return BasePair(Base(w, tuple(a)), Base(w, tuple(ordered)))
 
 
-def fit(p: int, *, w: int, n: int, interval: int, dsp: str) -> SqRns:
-    """The instance for modulus ``p`` with the least n for which condition C4 holds. Raises UnsupportedError if the
-    settings do not fit together, and ValueError if there are no such bases."""
+def fit(p: int, *, w: int, n: int, interval: int, dsp: str, double: bool = False) -> SqRns:
+    """The instance for modulus ``p`` with the least n for which condition C4 holds; ``double``: dQ-RNS. Raises
+    UnsupportedError if the settings do not fit together, and ValueError if there are no such bases."""
 
     def proved(count: int, digits: int) -> Sufficiency:
-        return fewest_bits(RootSufficiency(root_pair(w, count, p, digits), p, w))
+        return fewest_bits(RootSufficiency(root_pair(w, count, p, digits, double=double), p, w))
 
     proof = fewest_moduli(p, w, n, proved)
     assert isinstance(proof, RootSufficiency)
-    params = RootParams(proof.pair, proof, block=BLOCKS[dsp])
+    params = RootParams(proof.pair, proof, block=BLOCKS[dsp], double=double)
     settings = {"w": w, "n": n, "interval": interval, "dsp": dsp}
     return fitted(SqRns(p, params, settings))
 
 
-DESIGNS = (
-    Design(
-        name="sq-rns",
+def _design(name: str, title: str, double: bool) -> Design:
+    solve = partial(fit, double=double)
+    return Design(
+        name=name,
         page="sq-rns",
-        title="RNS Montgomery multiplication with square roots as stored factors (sQ-RNS) on the cox-rower machine",
+        title=f"RNS Montgomery multiplication with square roots as stored factors ({title}) on the cox-rower machine",
         source=Source(
             "S. Kawamura, Y. Komano, H. Shimizu, T. Yonemura",
             "RNS Montgomery Reduction Algorithms Using Quadratic Residuosity",
             "Journal of Cryptographic Engineering",
             2019,
-            "sQ-RNS; derivation of the signs, machine and schedule are ours",
+            f"{title}; derivation of the signs, machine and schedule are ours",
         ),
         needs="any odd modulus of at least 2 bits, as long as enough prime channel moduli exist",
-        settings=settings_of(fit),
-        solve=fit,
-    ),
-)
+        settings=settings_of(solve),
+        solve=solve,
+    )
+
+
+DESIGNS = (_design("sq-rns", "sQ-RNS", False), _design("dq-rns", "dQ-RNS", True))
