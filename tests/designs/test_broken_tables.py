@@ -37,7 +37,8 @@ VECTORS = 40
 """Random products, beside corners and starts."""
 OTHERS = {
     "mm-pa-n": ("97", {}), "mm-pa-p": ("97", {}), "mm-spa": ("97", {}),
-    "kbe": ("29", {"n": 2}), "shenoy-kumaresan": ("29", {"n": 2}), "kbe-extension": ("8191", {"w": 12}), "hbe-extension": ("8191", {"w": 12}),
+    "kbe": ("29", {"n": 2}), "shenoy-kumaresan": ("29", {"n": 2}),
+    "kbe-extension": ("8191", {"w": 12}), "hbe-extension": ("8191", {"w": 12}),
 }  # fmt: skip
 """Cores unlike those of SUBJECTS. 29 divides a modulus of the base of mm-*, and the other channels count nothing. With
 one channel in each base of kbe the operands are below both moduli: the residues are equal, whichever is taken."""

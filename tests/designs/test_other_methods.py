@@ -79,7 +79,7 @@ def test_bases_of_roots():
         assert all(m % 4 == 3 and m % 3 for m in pair.a.moduli) and pair.b.n == n
     pair = root_pair(17, 16, SECP, 7, double=True)
     assert all(m % 4 == 3 and is_prime(m) for m in pair.a.moduli + pair.b.moduli)
-    with pytest.raises(ValueError, match="of moduli 2.12 - u with 3 signed digits there are .* and n = 128 of each"):
+    with pytest.raises(ValueError, match=r"of moduli 2.12 - u with 3 signed digits there are .* and n = 128 of each"):
         root_pair(12, 128, 7, 3)
 
 

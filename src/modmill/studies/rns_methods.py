@@ -4,8 +4,8 @@
 
 L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography. ARITH, 2019,
 Sections II and V. Operations are counted while the method in `numbers.rns` multiplies, over the smallest bases that
-satisfy its own conditions for this modulus. Cycles are those of the schedule of our design of the method, where there is
-one. Where there is none, `why` says what the rowers lack; such a method is shown in numbers only.
+satisfy its own conditions for this modulus. Cycles are those of the schedule of our design of the method, where there
+is one. Where there is none, `why` says what the rowers lack; such a method is shown in numbers only.
 """
 
 from __future__ import annotations
@@ -98,6 +98,10 @@ def _redundant(p: int, w: int, n: int) -> Full:
     return Full.without_cox(p, *dealt(w, n), 1 << n.bit_length())
 
 
+def _hierarchical(c: int) -> Callable[[int, int, int], Gandino]:
+    return lambda p, w, n: Gandino.of(p, *dealt(w, n), c=c)
+
+
 def _hybrid(d: int) -> Callable[[int, int, int], HybridPosition]:
     def make(_p: int, w: int, n: int) -> HybridPosition:
         prime = next(hpr_primes(w, n, d))
@@ -117,12 +121,8 @@ METHODS = (
              why="it is kbe with 3 n products more: kbe has their constants merged (Gandino)"),
     Surveyed("Montgomery, KBE, merged constants", "Gandino et al., ARITH 2011", lambda p, w, n: Gandino.of(
              p, *dealt(w, n)), "kbe"),
-    Surveyed("Montgomery, HBE c = 2", "Djath et al., ARITH 2019", lambda p, w, n: Gandino.of(p, *dealt(w, n), c=2),
-             "hbe", (("columns", 2),), c=2),
-    Surveyed("Montgomery, HBE c = 3", "Djath et al., ARITH 2019", lambda p, w, n: Gandino.of(p, *dealt(w, n), c=3),
-             "hbe", (("columns", 3),), c=3),
-    Surveyed("Montgomery, HBE c = 4", "Djath et al., ARITH 2019", lambda p, w, n: Gandino.of(p, *dealt(w, n), c=4),
-             "hbe", (("columns", 4),), c=4),
+    *(Surveyed(f"Montgomery, HBE c = {c}", "Djath et al., ARITH 2019", _hierarchical(c), "hbe", (("columns", c),), c=c)
+      for c in (2, 3, 4)),
     Surveyed("Montgomery, KBE, plain residues", "Guillermin, CHES 2010", lambda p, w, n: Guillermin.of(p, *dealt(w, n)),
              why="it is kbe with n products more, by |B_j|, in exchange for plain residues over B"),
     Surveyed("Montgomery, sQ-RNS", "Kawamura et al., JCEN 2019", lambda p, w, n: SingleQ.of(p, *prime_bases(w, n)),
@@ -132,14 +132,16 @@ METHODS = (
     Surveyed("Montgomery, redundant modulus", "Shenoy, Kumaresan, IEEE TC 1989; Bajard et al., ARITH 2001", _redundant,
              "shenoy-kumaresan"),
     Surveyed("Montgomery, mixed radix", "Szabo, Tanaka, 1967", _mixed,
-             why="each digit waits for the one before: n - 1 dependent products, each reduced and sent to all rowers, "
-             "while the multipliers of the rowers that have their digit stand still"),
-    Surveyed("Montgomery, double level", "Bajard, Merkiche, CARDIS 2014", lambda p, w, n: DoubleLevel.of(p, *dealt(w, n)),
-             why="the operations are those of kbe; what differs is the reduction inside a channel, by two products of more "
-             "than w bits instead of folding; it pays for moduli far from 2^w, and those of our rowers are near"),
+             why="each digit waits for the one before: n - 1 dependent products, each reduced and sent to all rowers. "
+             "From an address to a residue that can be read again the rowers take 26 cycles for secp256k1, so its "
+             "second extension alone takes 390; and they subtract no residues"),
+    Surveyed("Montgomery, double level", "Bajard, Merkiche, CARDIS 2014", lambda p, w, n: DoubleLevel.of(
+             p, *dealt(w, n)),
+             why="the operations are those of kbe; what differs is the reduction inside a channel, by two products of "
+             "more than w bits instead of folding; it pays for moduli far from 2^w, and those of our rowers are near"),
     *(Surveyed(f"HPR, d = {d}", source, _hybrid(d), d=d,
-               why="serves only moduli M^d - beta made from its bases, so no modulus that a standard names; its rowers need a "
-               f"channel modulo 2^g, {d} digits of each number, and additions between sums, which ours do not have")
+               why="serves only moduli M^d - beta made from its bases, so no modulus that a standard names; its rowers "
+               f"need a channel modulo 2^g, {d} digits of each number, and subtractions of residues, which ours lack")
       for d, source in ((2, "Bigou, Tisserand, CHES 2015"), (4, "Bigou, Tisserand, ARITH 2016"))),
 )  # fmt: skip
 """All methods, in the order of the survey."""
@@ -154,20 +156,23 @@ def survey(p: int, w: int) -> Iterator[Result]:
         yield Result(method, w, n, made.p, made.count, _cycles(method, p, w))
 
 
+NOTES = """products: w x w bits, those of a sum of a row included; reductions: of a row's number to w bits; small: of a
+few bits. Printed costs of the papers leave out additions and what is small. HPR: n moduli for all digits, over the
+first modulus M^d - beta of at least this size, because it serves no other."""
+
+
 def lines(name: str, w: int, found: Sequence[Result]) -> Iterator[str]:
     """The survey as a table, then the sources, and why methods have no machine."""
     yield f"{name}, w = {w}: operations of one product, counted as the method runs over its smallest bases"
     yield ""
     row = "{:<34} {:>4} {:>9} {:>11} {:>10} {:>6}  {}".format
-    yield row("method", "n", "products", "reductions", "additions", "small", "our machine: interval, latency in cycles")
+    yield row("method", "n", "products", "reductions", "additions", "small", "our machine: interval, latency")
     for one in found:
         cycles = f"{one.method.design}: {one.cycles[0]}, {one.cycles[1]}" if one.cycles else "none"
         count = one.count
         yield row(one.method.name, one.n, one.products, count.mr, count.add + count.wide, count.small, cycles)
     yield ""
-    yield "products: w x w bits, those of a sum of a row included; reductions: of a row's number to w bits; small: of a few"
-    yield "bits. Printed costs of the papers leave out additions and what is small. HPR: n moduli for all digits, over the"
-    yield "first modulus M^d - beta of at least this size, because it serves no other."
+    yield from wrap(NOTES, 112)
     for one in found:
         yield ""
         yield f"{one.method.name}: {one.method.source}"

@@ -31,8 +31,8 @@ class Model:
         """Yield what each operation leaves in registers: (operation, unit, number of its step on that unit, values).
 
         Units and numbers are those of `schedule.label`. There is a value for each rower; of ROW_SUM for each row, of
-        LOAD for each place of the ring, of COX and SHARE one. TAKE, GIVE and START are not listed. ``inputs``: the words that TAKE
-        reads, a number below 2^w for each rower.
+        LOAD for each place of the ring, of COX and SHARE one. TAKE, GIVE and START are not listed. ``inputs``: the
+        words that TAKE reads, a number below 2^w for each rower.
         """
         held: dict[Value, list[int]] = {value: list(words) for value, words in inputs.items()}
         for op in self.shape.operations:

@@ -162,7 +162,8 @@ class CoxRower(Multiplier):
         control.product(slots.held)
         for op in shape.of(Kind.GIVE):
             control.put("word", p.start(op), slots.address(slot_out, op.result))
-            control.put("out_w" if op.result.letter == "w" else "out_zeta", p.start(op) + OPERAND - 1, going.shift_left(op.k))
+            field = "out_w" if op.result.letter == "w" else "out_zeta"
+            control.put(field, p.start(op) + OPERAND - 1, going.shift_left(op.k))
         if loadable:
             control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
         control.drive(m, slots.idle_address)

@@ -66,7 +66,7 @@ class RedundantSufficiency(Sufficiency):
     def inequalities(self) -> tuple[Inequality, ...]:
         """All conditions: that on the redundant modulus in place of that on the offset."""
         redundant = Inequality(
-            "redundant modulus", "sum of (2^w - 1) / b_j < 2^w", self.coxes[1].most, 1 << self.pair.w, True
+            "redundant modulus", "sum of (2^w - 1) / b_j < 2^w", self.coxes[1].most, Fraction(1 << self.pair.w), True
         )
         return tuple(redundant if row.name == "offset" else row for row in super().inequalities)
 

@@ -173,12 +173,13 @@ class SqRns(RnsMontgomery):
     def facts(self) -> list[tuple[str, str]]:
         proof = self.params.proof
         minus = sum(e < 0 for _, e in proof.roots)
-        return [*super().facts(), ("roots", f"of -c in {minus} channels, of c in the others; Q has {proof.lift} A added")]
+        roots = f"of -c in {minus} channels, of c in the others; Q has {proof.lift} A added"
+        return [*super().facts(), ("roots", roots)]
 
 
 def root_pair(w: int, n: int, p: int, digits: int, *, double: bool = False) -> BasePair:
     """Bases A, of primes that are 3 mod 4, and B of other moduli (``double``: of more such primes), with the smallest u
-    of at most ``digits`` signed digits. A modulus of B is paired with the one of A with which it shares the most digits.
+    of at most ``digits`` signed digits. A modulus of B is paired with that of A with which it shares the most digits.
     Raises ValueError if there are too few."""
     a: list[int] = []
     b: list[int] = []

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from modmill.contract import UnsupportedError
 from modmill.design import Setting
-from modmill.designs.cox_rower.kbe import SEARCHED, SETTINGS, RnsMontgomery, placed
+from modmill.designs.cox_rower.kbe import N_MAX, SEARCHED, SETTINGS, RnsMontgomery, placed
 from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, memory_words
 from modmill.numbers.rns.base_pairs import Sufficiency
 from modmill.numbers.rns.choice_of_moduli import MAX_CHANNELS
@@ -44,7 +44,7 @@ def fewest_moduli(p: int, w: int, n: int, proved: Callable[[int, int], Sufficien
 
 
 def fitted(made: Made) -> Made:
-    """``made``, if its constants fit in the block RAMs and its interval has a schedule; else raises UnsupportedError."""
+    """``made``. Raises UnsupportedError if the block RAMs have no room, or if its interval has no schedule."""
     shape = made.params.shape
     if memory_words(shape, LEAST_SLOTS) > BLOCK_WORDS:
         raise UnsupportedError(
@@ -60,7 +60,7 @@ def settings_of(fit: Callable[..., RnsMontgomery]) -> tuple[Setting, ...]:
     """The settings w, n, interval and dsp of `kbe`, with the limits of the designs that ``fit`` makes."""
 
     def moduli(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
-        return fit(p, **{**settings, "n": 0, "interval": 0}).params.pair.n, MAX_MODULI
+        return fit(p, **{**settings, "n": 0, "interval": 0}).params.pair.n, N_MAX
 
     def intervals(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
         shape = fit(p, **{**settings, "interval": 0}).params.shape
@@ -68,9 +68,4 @@ def settings_of(fit: Callable[..., RnsMontgomery]) -> tuple[Setting, ...]:
         return least, max(least, 4 * shape.least_interval)
 
     limits = {"n": moduli, "interval": intervals}
-    return tuple(
-        replace(s, limits=limits.get(s.name)) for s in SETTINGS if s.name in ("w", "n", "interval", "dsp")
-    )
-
-
-MAX_MODULI = next(s.most for s in SETTINGS if s.name == "n")
+    return tuple(replace(s, limits=limits.get(s.name)) for s in SETTINGS if s.name in ("w", "n", "interval", "dsp"))
