@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 from typing import Any, ClassVar
 
@@ -158,10 +159,13 @@ class Residues(_ResidueWords):
 @dataclass(frozen=True)
 class ResiduePair(_ResidueWords):
     """A number in two bases: its residues x mod a_i, then x~_j = x B_j^-1 mod b_j with B_j = B / b_j. The first modulus
-    of A stands in the least significant bits. Each word takes w bits and may be any representative in [0, 2^w)."""
+    of A stands in the least significant bits. Each word takes w bits and may be any representative in [0, 2^w).
+
+    ``factors``: other factors of all words, in place of 1 over A and B_j^-1 over B."""
 
     a: Base
     b: Base
+    factors: tuple[int, ...] = ()
 
     @property
     def _size(self) -> tuple[int, int]:
@@ -172,7 +176,17 @@ class ResiduePair(_ResidueWords):
         return self.a.moduli + self.b.moduli
 
     def words(self, x: int) -> list[int]:
-        return [*self.a.residues(x), *self.b.gammas(x)]
+        return [x * f % m for f, m in zip(self.scales, self.moduli, strict=True)]
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """The factor of every word."""
+        return self.factors or (*(1,) * self.a.n, *self.b.inverses)
+
+    @cached_property
+    def _plain(self) -> tuple[int, ...]:
+        """The inverse of each factor."""
+        return tuple(pow(f, -1, m) for f, m in zip(self.scales, self.moduli, strict=True))
 
     @property
     def end(self) -> int:
@@ -187,9 +201,10 @@ class ResiduePair(_ResidueWords):
 
     def decode(self, port: int) -> int:
         """The number in [0, A B) at a port; it is below B if both halves represent the same number."""
-        words, n, a, b = self.unpack(port), self.a.n, self.a, self.b
-        low = b.from_gammas(words[n:])
-        rest = [(r - low) * pow(b.M, -1, m) % m for r, m in zip(words[:n], a.moduli, strict=True)]
+        n, a, b = self.a.n, self.a, self.b
+        residues = [r * f % m for r, f, m in zip(self.unpack(port), self._plain, self.moduli, strict=True)]
+        low = b.number(residues[n:])
+        rest = [(r - low) * pow(b.M, -1, m) % m for r, m in zip(residues[:n], a.moduli, strict=True)]
         return low + b.M * a.number(rest)
 
     def describe(self) -> dict[str, Any]:
@@ -197,8 +212,9 @@ class ResiduePair(_ResidueWords):
             "kind": "residues",
             "channel_bits": self.a.w,
             "moduli": [hex(m) for m in self.moduli],
-            "scales": [hex(s) for s in (*(1,) * self.a.n, *self.b.inverses)],
-            "order": "first modulus in the least significant bits; base A, then base B whose words are x (B / b_j)^-1",
+            "scales": [hex(s) for s in self.scales],
+            "order": "first modulus in the least significant bits; base A, then base B"
+            f"{'; words are x scale' if self.factors else ' whose words are x (B / b_j)^-1'}",
             "residue_range": f"[0, 2^{self.a.w}), any representative of x * scale",
         }
 

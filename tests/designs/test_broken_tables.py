@@ -22,6 +22,8 @@ from modmill.cores.multiplier import operands
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.verify import FULL, SHORT, Report, simulate
 from modmill.designs.cox_rower.kbe import RnsMontgomery
+from modmill.designs.cox_rower.operations import Kind as Operations
+from modmill.designs.cox_rower.shenoy_kumaresan import ShenoyKumaresan
 from modmill.designs.extension import Extension
 from modmill.designs.radix64k.design import Radix64K
 from modmill.designs.sor.ring import SorRing
@@ -35,7 +37,8 @@ VECTORS = 40
 """Random products, beside corners and starts."""
 OTHERS = {
     "mm-pa-n": ("97", {}), "mm-pa-p": ("97", {}), "mm-spa": ("97", {}),
-    "kbe": ("29", {"n": 2}), "kbe-extension": ("8191", {"w": 12}), "hbe-extension": ("8191", {"w": 12}),
+    "kbe": ("29", {"n": 2}), "shenoy-kumaresan": ("29", {"n": 2}),
+    "kbe-extension": ("8191", {"w": 12}), "hbe-extension": ("8191", {"w": 12}),
 }  # fmt: skip
 """Cores unlike those of SUBJECTS. 29 divides a modulus of the base of mm-*, and the other channels count nothing. With
 one channel in each base of kbe the operands are below both moduli: the residues are equal, whichever is taken."""
@@ -48,6 +51,7 @@ UNREAD = {
     # The first term of the second extension takes zeta from the ring. The memory still shows the same word, because its
     # port writes in every cycle since zeta was read for the ring.
     "kbe": {"connection: bit 2 of A is stuck at 0 (reduce_or of branch0.-> i[23])"},
+    "shenoy-kumaresan": {"connection: bit 3 of A is stuck at 0 (reduce_or of branch0.-> i[23])"},
 }
 """Bits of control words that the schedule makes superfluous."""
 DATA = ("i_a", "i_b", "k_m")
@@ -89,13 +93,16 @@ class Faults:
         return used[-1] if used and set(bits) <= {"0", "1"} else None
 
     def memory(self, used):
-        """``used(name)``: the addresses that are read in the memory with this name."""
+        """``used(name)``: the addresses that are read in the memory with this name, each with the highest bit that
+        counts; without one it is the word's highest."""
         for name, cell in sorted(self.net.cells.items()):
             if cell["type"] != "$mem_v2" or "1" not in cell["parameters"]["INIT"]:
                 continue
             width, memory = int(cell["parameters"]["WIDTH"], 2), cell["parameters"]["MEMID"].removeprefix("\\")
-            for k in some(sorted(used(memory))):
-                self.found["memory"].append(self.places.flipped_word(name, k, width - 1))
+            words = used(memory)
+            for k in some(sorted(words)):
+                bit = words[k] if isinstance(words, dict) else width - 1
+                self.found["memory"].append(self.places.flipped_word(name, k, bit))
 
     def _counts(self, name):
         """Whether a cell is part of a counter: it depends on itself and on no operand."""
@@ -166,6 +173,8 @@ def read_addresses(fitted, memory):
     match fitted:
         case Radix64K():
             return range(1 << fitted.shape.table_bits)
+        case ShenoyKumaresan():
+            return redundant_words(fitted.params.shape, memory)
         case RnsMontgomery():
             return range(fitted.params.shape.constants)
         case SorRing():
@@ -175,6 +184,16 @@ def read_addresses(fitted, memory):
         case Extension():
             return extension_addresses(fitted.params.shape)
     raise ValueError(f"{memory} of {fitted.name} is in no table of this test")
+
+
+def redundant_words(shape, memory):
+    """In the last rower v is h, of which all but a few bits are 0, and no operation reads what it makes of |-B| h."""
+    words = dict.fromkeys(range(shape.constants), shape.w - 1)
+    if memory.startswith(f"row{shape.rowers - 1}."):
+        (v,) = (op for op in shape.of(Operations.TERMS) if op.extension == 2)
+        words |= {shape.address(v, step): shape.h_max.bit_length() - 1 for step in range(shape.steps)}
+        del words[next(shape.address(op) for op in shape.of(Operations.TERM) if op.table == "h")]
+    return words
 
 
 def extension_addresses(s):

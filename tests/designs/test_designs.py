@@ -21,12 +21,12 @@ from modmill.schedule import Schedule, ScheduleError, Step
 NAMES = [d.name for d in DESIGNS]
 MULTIPLIERS = [d.name for d in DESIGNS if d.page != "extension"]
 """Designs with two operands that serve any modulus or one of a form."""
-BINARY = [name for name in MULTIPLIERS if name != "orup"]
+BINARY = [name for name in MULTIPLIERS if name not in ("orup", "sq-rns", "dq-rns")]
 """Those with a binary form."""
 TOYS = [3, 97, 2**61 - 1, 3**30 * 5]
 FULL = ["secp256k1", "P-256"]
 HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm"}  # thousands of multipliers at full width: the fast simulator runs these
-CHAINED = {"montgomery-array", "kbe", "hbe", "sor-ring"}
+CHAINED = {"montgomery-array", "kbe", "hbe", "sq-rns", "dq-rns", "shenoy-kumaresan", "sor-ring"}
 """Machines that take long here at full width and that the fast simulator runs there: chains, loaded moduli, engines."""
 OF_A_FORM = {"channel-multiply", "channel-reduce", "pseudo-mersenne", "solinas"}  # they serve moduli of a form only
 SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}

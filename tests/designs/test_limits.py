@@ -14,6 +14,7 @@ M61, P256 = 2**61 - 1, parse_modulus("P-256").value
 FITS = {"solinas": (1 << 127) - 1, "channel-multiply": M61, "channel-reduce": M61, "pseudo-mersenne": 2**255 - 19}
 """Moduli that these designs take; the others take P-256."""
 WITH = {
+    **{(name, "n"): {"w": 34} for name in ("sq-rns", "dq-rns", "shenoy-kumaresan")},
     ("kbe", "n"): {"w": 34}, ("hbe", "n"): {"w": 34, "columns": 2}, ("kbe", "rowers"): {"w": 34},
     ("hbe", "rowers"): {"w": 34}, ("solinas", "interval"): {"rows": 2},
     ("mm-pa-n", "channels"): {"n": 17}, ("mm-pa-p", "channels"): {"n": 17}, ("mm-spa", "channels"): {"n": 17},

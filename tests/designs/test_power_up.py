@@ -23,7 +23,7 @@ def faulty(core, power_up):
     return sum(any(judge.values(contract, products, run)) for run in runs)
 
 
-@pytest.mark.parametrize("design", ["kbe", "hbe"])
+@pytest.mark.parametrize("design", ["kbe", "hbe", "sq-rns", "dq-rns", "shenoy-kumaresan"])
 def test_constants_survive_a_reset_of_the_length_that_the_contract_says(design, tmp_path):
     core = modmill.build(design, 97, "native")
     assert core.contract.power_up == 3

@@ -45,6 +45,7 @@ CASES = [
     *(("channel-reduce", 2**17 - 145, {"registers": k}) for k in (1, 2)),
     *((name, P40, settings) for name in ("kbe", "hbe") for settings in ({"w": 12}, {"interval": 24, "loadable": True})),
     *((name, 2**61 - 1, {"rowers": 2}) for name in ("kbe", "hbe")),
+    *((name, P40, {"w": 12}) for name in ("sq-rns", "dq-rns", "shenoy-kumaresan")),
     *(("hbe", P40, {"w": 12, "columns": columns}) for columns in (3, 4)),
     ("kbe-extension", 8191, {"n": 6, "w": 18}),
     long("kbe-extension", 8191, {"n": 8, "w": 12, "exact": False}),

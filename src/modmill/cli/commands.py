@@ -191,6 +191,25 @@ def _bases_lines(name: str, pair: BasePair, proof: Sufficiency) -> Iterator[str]
         yield f"    n (e + d) < 1     {a} for A, {b} for B; Kawamura's condition, sufficient for least residues only"
 
 
+@app.command()
+def survey(
+    modulus: Modulus,
+    width: Annotated[int, typer.Option("--width", "-w", min=12, max=34, help="Channel width w in bits.")] = 17,
+    as_json: Json = False,
+) -> None:
+    """Count the operations of every RNS multiplication that the HBE paper compares, and name our machine of it."""
+    from modmill.numbers.moduli import parse_modulus
+    from modmill.studies import rns_methods
+
+    wanted = parse_modulus(modulus)
+    found = list(rns_methods.survey(wanted.value, width))
+    if as_json:
+        print(json.dumps([row.describe() for row in found], indent=2))
+        return
+    for line in rns_methods.lines(wanted.name or f"a {wanted.bits}-bit modulus", width, found):
+        print(line)
+
+
 def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core") -> Core:
     from modmill.cores.multiplier.build import build
     from modmill.design import parse_set

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from modmill.contract import UnsupportedError
 from modmill.design import Design
 from modmill.designs import channel, extension, iddmm, mcivor, orup, tenca_koc
-from modmill.designs.cox_rower import hbe, kbe
+from modmill.designs.cox_rower import hbe, kbe, shenoy_kumaresan, sq_rns
 from modmill.designs.montgomery_array import design as montgomery_array
 from modmill.designs.multistep import design as multistep
 from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
@@ -27,9 +27,10 @@ from modmill.designs.wide import design as wide
 from modmill.numbers.shown import shortened
 
 DESIGNS: tuple[Design, ...] = (
-    *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *montgomery_array.DESIGNS,
-    *pseudo_mersenne.DESIGNS, *solinas.DESIGNS, *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS,
-    *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *wide.DESIGNS, *extension.DESIGNS, *channel.DESIGNS,
+    *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *sq_rns.DESIGNS,
+    *shenoy_kumaresan.DESIGNS, *montgomery_array.DESIGNS, *pseudo_mersenne.DESIGNS, *solinas.DESIGNS,
+    *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS, *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS,
+    *wide.DESIGNS, *extension.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip
 
 

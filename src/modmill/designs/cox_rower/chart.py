@@ -66,6 +66,9 @@ class _Chart:
             case Kind.COX:
                 begin = p.load(op.extension) + shape.channels_per_rower
                 yield self._step(op, "cox", begin, shape.cox_cycles - shape.channels_per_rower, reads)
+            case Kind.SHARE:
+                residue = p.residue(shape.maker(Kind.REDUCE, op.reads[0]))
+                yield self._step(op, "cox", residue, 1, reads)
 
     def _folds(self, op: Operation, reads: Sequence[str]) -> Iterator[Step]:
         cycles = self.shape.loop_pass if self.shape.loop else self.shape.fold_latency
@@ -86,11 +89,13 @@ class _Chart:
     def _reduce(self, op: Operation) -> Iterator[Step]:
         """The sum until it is copied before the fold, and its folds."""
         p, shape = self.p, self.shape
-        run, term = (shape.maker(kind, op.reads[0]) for kind in (Kind.TERMS, Kind.TERM))
-        terms = [label(shape, run, "multiplier", number) for number in range(1, shape.steps + 1)]
-        first, last = p.start(term) + PRODUCT, p.first(run) + shape.steps - 1 + PRODUCT
-        reads = [label(shape, term, "multiplier")]
-        if run.opens:
-            first, last, terms, reads = p.first(run) + PRODUCT, first, [*terms, *reads], []
+        products: list[tuple[int, str]] = []
+        for term in shape.terms(op.reads[0]):
+            ring = term.kind is Kind.TERMS
+            begin = (p.first(term) if ring else p.start(term)) + PRODUCT
+            steps = range(shape.steps if ring else 1)
+            products += [(begin + k, label(shape, term, "multiplier", k + 1)) for k in steps]
+        (first, name), (last, _) = products[0], products[-1]
+        reads = [name] if shape.terms(op.reads[0])[0].kind is Kind.TERM else []
         yield (whole := self._step(op, "sum", first, last + 1 - first, reads, p.start(op) + 1 - first))
-        yield from self._folds(op, [whole.name, *terms, *reads])
+        yield from self._folds(op, [whole.name, *(name for _, name in products)])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from modmill.designs.cox_rower.operations import TABLES, Kind, Operation
+from modmill.designs.cox_rower.operations import Kind, Operation
 from modmill.designs.cox_rower.schedule import Program
 
 
@@ -18,7 +18,8 @@ class Tables:
 
     ``xi[i]`` = |-p^-1 T_i| mod a_i. ``wt[j]`` = |B_j A^-1| mod b_j. ``h[i]`` = |-B| mod a_i. ``partner_a``,
     ``partner_b``: the cofactors A_r / a_(r,j) and B_r / b_(r,j) of each channel. ``first[r][j]`` = |p A_r^-1 B_j^-1|
-    mod b_j, the coefficient of X_r. ``second[r][i]`` = |B / B_r| mod a_i, the coefficient of Z_r.
+    mod b_j, the coefficient of X_r. ``second[r][i]`` = |B / B_r| mod a_i, the coefficient of Z_r. ``start[j]``: the
+    constant with which START begins a sum over B. ``o[j]``: the factor from zeta_j to the result.
     """
 
     xi: Sequence[int]
@@ -28,10 +29,12 @@ class Tables:
     partner_b: Sequence[int]
     first: Sequence[Sequence[int]]
     second: Sequence[Sequence[int]]
+    start: Sequence[int] = ()
+    o: Sequence[int] = ()
 
     def of(self, op: Operation) -> Sequence[int]:
         """The constants of an operation with a ``table``: one for each channel."""
-        return dict(zip(TABLES, (self.xi, self.wt, self.h), strict=True))[op.table]
+        return {"xi": self.xi, "w~": self.wt, "h": self.h, "start": self.start, "o": self.o}[op.table]
 
     def cofactors(self, op: Operation) -> Sequence[int]:
         """The cofactors of a ROW_SUM: A_r / a_(r,j) or B_r / b_(r,j) of each channel."""

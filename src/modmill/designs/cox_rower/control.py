@@ -32,7 +32,7 @@ class Word(data.StructLayout):
             "source": self.modulus_source.bit_length(),  # the word from outside: an operand's, h, or a constant
             "h": max(1, shape.h_max.bit_length()),
             "ring": 1,  # multiply the value of the ring, else the word from the memory
-            "clear": 1, "add": 1, "catch_product": 1, "catch_sum": 1,
+            "clear": 1, **({"start": 1} if shape.of(Kind.START) else {}), "add": 1, "catch_product": 1, "catch_sum": 1,
             **({"catch_pair": 1, "enter_pair": 1} if shape.pair else {}),
             "enter_product": 1, "enter_sum": 1,
             "base": (2 * channels_per_rower - 1).bit_length(),  # modulus of the fold: of the rower's a_i, b_i
@@ -118,8 +118,17 @@ class Control:
             put("catch_sum", p.start(op))
             put("enter_sum", p.start(op, "fold"))
             self._reduce(op, held)
-        for op in shape.of(Kind.COX):
+        for op in shape.of(Kind.START):
+            self._start(op, held)
+        for op in shape.of(Kind.COX, Kind.SHARE):
             self.store(held(op.result, p.start(op)), p.start(op), source=self.word.h_source)
+
+    def _start(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
+        """Read the word or the constant with which a sum starts, through the port of the words."""
+        p, t = self.program, self.program.start(op)
+        self.put("word", t, held(op.reads[0], t) if op.reads else p.shape.address(op))
+        for field in ("clear", "start"):
+            self.put(field, t + OPERAND - 1)
 
     def _reduce(self, op: Operation, held: Callable[[Value, int], Bits]) -> None:
         """Set the modulus for each pass of the fold, and store the residue."""

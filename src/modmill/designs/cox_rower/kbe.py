@@ -24,16 +24,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import gcd
+from itertools import product
 from typing import Any
 
 from modmill.contract import Load, ResiduePair, Timing, UnsupportedError
 from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
 from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Tables
+from modmill.designs.cox_rower.edges import edge_numbers
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
-from modmill.designs.cox_rower.operations import H, Value
+from modmill.designs.cox_rower.operations import H, Kind, Value
 from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Program, label, memory_words, program
 from modmill.designs.cox_rower.shape import TREE, Shape
 from modmill.designs.cox_rower.slot_machine import CoxSlots
@@ -115,7 +116,8 @@ class RnsMontgomery(DesignInstance):
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
-        if settings["loadable"]:
+        self.loadable = bool(settings.get("loadable"))
+        if self.loadable:
             self.forms = ("native",)  # the conversions hold multiples of p
 
     @cached_property
@@ -123,9 +125,13 @@ class RnsMontgomery(DesignInstance):
         """The operations of one product in their cycles."""
         return placed(self.params.shape, self.settings["interval"])
 
+    def tables(self, *, plain: bool = False) -> Tables:
+        """The constants of the machine; ``plain`` as in the function `tables`."""
+        return tables(self.p, self.params, plain=plain)
+
     @cached_property
     def _tables(self) -> Tables:
-        return tables(self.p, self.params, plain=False)
+        return self.tables()
 
     @property
     def period(self) -> int:
@@ -171,19 +177,23 @@ class RnsMontgomery(DesignInstance):
         """The intermediates of a b A^-1, or with ``others`` c and e of (a b + c e) A^-1 on the slot machine."""
         q, form = self.params, self.representation
         shape = replace(q.shape, numbered=bool(others))
+        places = [shape.places(i) for i in range(shape.rowers)]
         inputs = {}
         for letter, number in zip("xyvz", (a, b, *others), strict=False):
             words = form.unpack(number)
-            for k in range(2 * shape.channels_per_rower):
-                value = Value(letter + "ab"[k // shape.channels_per_rower], k % shape.channels_per_rower)
-                inputs[value] = words[k * shape.rowers : (k + 1) * shape.rowers]
+            for side, k in product((0, 1), range(shape.channels_per_rower)):
+                inputs[Value(letter + "ab"[side], k)] = [words[own[side][k]] for own in places]
         model = Model(shape, self._tables, q.cox, None if others else self.program)
         held: dict[Value, list[int]] = {}
         for op, unit, number, made in model.run(inputs):
             held[op.result] = made
             yield label(shape, op, unit, number), made[0] if op.result == H else made
-        results = [held[Value(letter, k)] for letter in ("w", "zeta") for k in range(shape.channels_per_rower)]
-        yield "out", form.pack([x for own in results for x in own])
+        out = [0] * shape.number_words
+        for side, k in product((0, 1), range(shape.channels_per_rower)):  # zeta last: the word of a redundant modulus
+            given = shape.of(Kind.GIVE)[(1 - side) * shape.channels_per_rower + k].result
+            for own, x in zip(places, held[given], strict=True):
+                out[own[side][k]] = x
+        yield "out", form.pack(out)
 
     def slot_machine(self, numbers: int) -> CoxSlots:
         """The machine with ``numbers`` slots, which adds two products before it reduces them.
@@ -200,21 +210,20 @@ class RnsMontgomery(DesignInstance):
                 f"the slot machine needs a rower for every channel: {self.params.a.n}, not {self.params.shape.rowers}"
             )
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
-        return CoxSlots(plan, self._tables, numbers, loadable=self.settings["loadable"])
+        return CoxSlots(plan, self._tables, numbers, loadable=self.loadable)
 
     def component(self, *, scaled: bool = False) -> CoxRower:
-        loadable = self.settings["loadable"]
-        return CoxRower(self.program, tables(self.p, self.params, plain=scaled), loadable=loadable)
+        return CoxRower(self.program, self.tables(plain=scaled), loadable=self.loadable)
 
     @property
     def load(self) -> Load | None:
-        if not self.settings["loadable"]:
+        if not self.loadable:
             return None
         core = self.component()
         return Load(self.params.shape.rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
 
     def at(self, p: int) -> RnsMontgomery:
-        if not self.settings["loadable"]:
+        if not self.loadable:
             raise UnsupportedError("the modulus of this core is built in")
         if p < 3 or p % 2 == 0:
             raise UnsupportedError(f"the modulus must be odd and at least 3, got {shortened(p)}")
@@ -230,7 +239,7 @@ class RnsMontgomery(DesignInstance):
         return min(int((self.params.proof.gain + self.gain) * self.p), self.params.proof.limit - 1)
 
     def _both(self) -> Base:
-        return Base(self.params.a.w, self.params.a.moduli + self.params.b.moduli)
+        return Base(self.params.a.w, self.representation.moduli)
 
     def binary_component(self) -> Multiplier:
         return BinaryShell(
@@ -247,51 +256,38 @@ class RnsMontgomery(DesignInstance):
         encode = self.representation.encode
         return [(encode(x), encode(y)) for x, y in edge_numbers(self)]
 
+    def second_extension(self) -> tuple[str, str]:
+        """What makes the second extension exact: a line of `facts`."""
+        proof, h = self.params.proof, self.params.shape.h_max
+        return "cox of the second", f"t = {proof.t}, offset d = {proof.offset} / 2^{proof.t}; h <= {h}"
+
+    def edge_result(self, rnd: random.Random) -> int:
+        """A number at the edge of the second extension; most are results of small operands."""
+        q = self.params
+        size = q.proof.gain * self.p / q.b.M * rnd.randrange(256, 768) / 1024
+        return q.b.from_gammas(edge_zeta(q.cox, size, rnd))
+
+    def edge_quotients(self, rnd: random.Random) -> list[list[int]]:
+        """Values of xi, congruent modulo a_i, at the edges of the first extension."""
+        moduli = self.params.a.moduli
+        return [[m - 1 for m in moduli], [1] * len(moduli), [rnd.choice((0, m - 1)) for m in moduli]]
+
     def facts(self) -> list[tuple[str, str]]:
         q, shape, plan, proof = self.params, self.params.shape, self.program, self.params.proof
         return [
-            ("base A", f"n = {shape.n} moduli 2^{shape.w} - u, u = {', '.join(map(str, q.a.u))}"),
+            ("base A", f"n = {q.a.n} moduli 2^{shape.w} - u, u = {', '.join(map(str, q.a.u))}"),
             ("base B", f"u = {', '.join(map(str, q.b.u))}"),
             ("rows", f"{shape.steps} of {shape.columns}"),
             *([("rowers", f"{shape.rowers}, {shape.channels_per_rower} channels of each base")]
               if shape.channels_per_rower > 1 else []),
             ("first extension", f"without a cox: below {approximate(proof.gain)} A"),
-            ("cox of the second", f"t = {proof.t}, offset d = {proof.offset} / 2^{proof.t}; h <= {shape.h_max}"),
+            self.second_extension(),
             ("operands", f"below lambda = {approximate(proof.operand)} p, results below {approximate(proof.result)} p"),
             ("products added up", f"up to {proof.largest_products} before one reduction"),
             ("slots", f"{shape.least_interval} multiplications of each rower a product, interval {plan.interval}"),
             ("one product alone", f"first to last multiplication {plan.last_slot + 1} cycles"),
             *([("modulus", f"loaded: {len(self.load.words)} words, {self.load.cycles} cycles")] if self.load else []),
         ]  # fmt: skip
-
-
-def edge_numbers(fitted: RnsMontgomery, seed: int = 1) -> list[tuple[int, int]]:
-    """Operands at the edges of the contract, of the cox, and of the first extension (xi all largest or all smallest).
-
-    The error of the cox is largest if every Z_r is just below a multiple of 2^drop. The cox is closest to a wrong h if
-    the result is small too. `edge_zeta` chooses such zeta; then operands are tried until they give this result.
-    """
-    rnd = random.Random(seed)
-    q, p = fitted.params, fitted.p
-    top = fitted.contract("native").largest_operand
-    out = [(x, y) for x in (0, 1, p - 1, p, top) if x <= top for y in (0, 1, top)]
-    for _ in range(40):
-        size = q.proof.gain * p / q.b.M * rnd.randrange(256, 768) / 1024  # as results of small operands
-        result = q.b.from_gammas(edge_zeta(q.cox, size, rnd))
-        if result >= q.proof.limit or result >= q.proof.result * p:
-            continue
-        x = result * q.a.M % p
-        for k in range(min(30, (top - x) // p + 1)):
-            if fitted.multiply(x + k * p, 1) == result:
-                out.append((x + k * p, 1))
-                break
-    for _ in range(6):
-        for wanted in ([m - 1 for m in q.a.moduli], [1] * q.a.n, [rnd.choice((0, m - 1)) for m in q.a.moduli]):
-            target = -q.a.from_gammas(wanted) * p % q.a.M
-            x = rnd.randrange(1, top + 1)
-            if gcd(x, q.a.M) == 1:
-                out.append((x, min(target * pow(x, -1, q.a.M) % q.a.M, top)))
-    return list(dict.fromkeys(out))
 
 
 def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp: str, loadable: bool) -> RnsMontgomery:

@@ -31,14 +31,18 @@ class Model:
         """Yield what each operation leaves in registers: (operation, unit, number of its step on that unit, values).
 
         Units and numbers are those of `schedule.label`. There is a value for each rower; of ROW_SUM for each row, of
-        LOAD for each place of the ring, of COX one. TAKE and GIVE are not listed. ``inputs``: the words that TAKE
-        reads, a number below 2^w for each rower.
+        LOAD for each place of the ring, of COX and SHARE one. TAKE, GIVE and START are not listed. ``inputs``: the
+        words that TAKE reads, a number below 2^w for each rower.
         """
         held: dict[Value, list[int]] = {value: list(words) for value, words in inputs.items()}
         for op in self.shape.operations:
             if op.kind in (Kind.TAKE, Kind.GIVE):
                 continue
             words = [held[value] for value in op.reads]
+            if op.kind is Kind.START:
+                first = words[0] if words else self.tables.of(op)[op.k * self.shape.rowers :][: self.shape.rowers]
+                held[op.result] = [x + y for x, y in zip(held.get(op.result, [0] * len(first)), first, strict=True)]
+                continue
             steps = {"fold": 0, "multiplier": 0}
             for unit, made in self._steps(op, words):
                 number = steps[unit] = steps.get(unit, 0) + 1
@@ -73,6 +77,8 @@ class Model:
                 yield "sum", made
             case Kind.COX:
                 yield "cox", [self.cox.h(words[0], shape.offset)]
+            case Kind.SHARE:
+                yield "cox", [words[0][-1]]
         if op.kind in (Kind.MULTIPLY, Kind.MULTIPLY_TWO, Kind.REDUCE):
             for folded in self.folded(op, made):
                 yield "fold", folded

@@ -131,7 +131,7 @@ class CoxRower(Multiplier):
 
     def __init__(self, p: Program, tables: Tables, *, loadable: bool = False) -> None:
         self._program, self._constants, self._loadable = p, Constants(p, tables), loadable
-        width = 2 * p.shape.n * p.shape.w
+        width = p.shape.number_words * p.shape.w
         super().__init__(
             width, width, width, period=p.interval, lead=p.lead, k=p.shape.rowers * p.shape.w if loadable else 0
         )
@@ -162,7 +162,8 @@ class CoxRower(Multiplier):
         control.product(slots.held)
         for op in shape.of(Kind.GIVE):
             control.put("word", p.start(op), slots.address(slot_out, op.result))
-            control.put(f"out_{op.result.letter}", p.start(op) + OPERAND - 1, going.shift_left(op.k))
+            field = "out_w" if op.result.letter == "w" else "out_zeta"
+            control.put(field, p.start(op) + OPERAND - 1, going.shift_left(op.k))
         if loadable:
             control.load(m, self._constants.modulus_addresses, self.k_valid, self.k_ready, idle, loading)
         control.drive(m, slots.idle_address)
@@ -176,10 +177,12 @@ class CoxRower(Multiplier):
 
     def _connect(self, m: Module, chain: CoxRowerArray, i: int) -> None:
         """Connect the operands, the words of stream k and the results of rower i to the ports."""
-        n, w, own = self._program.shape.n, self._program.shape.w, chain.channels(i)
-        parts = [port.word_select(j, w) for port in (self.i_a, self.i_b) for j in (*own, *(n + x for x in own))]
+        w, (in_a, in_b) = self._program.shape.w, self._program.shape.places(i)
+        parts = [port.word_select(j, w) for port in (self.i_a, self.i_b) for j in (*in_a, *in_b)]
         parts += [self.k_m.word_select(i, w)] if self._loadable else []
         m.d.comb += chain.outside(i).eq(Cat(*parts))
-        for place, j in enumerate(own):
-            over_a, over_b = chain.result(i, place)
-            m.d.comb += [self.o_r.word_select(j, w).eq(over_a), self.o_r.word_select(n + j, w).eq(over_b)]
+        for k, (a, b) in enumerate(zip(in_a, in_b, strict=True)):
+            over_a, over_b = chain.result(i, k)
+            if a != b:  # of a redundant modulus the residue that the first extension makes is the result
+                m.d.comb += self.o_r.word_select(a, w).eq(over_a)
+            m.d.comb += self.o_r.word_select(b, w).eq(over_b)

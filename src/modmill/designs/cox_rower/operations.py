@@ -40,6 +40,13 @@ The lines of the paper and the operations:
     -                   14                  TERMS: each rower folds the passing X_r modulo its own modulus
     11                  15                  TERMS; TERM for -h B; one REDUCE of the whole sum
 
+Other methods are other lists (`Method`), on the same rowers:
+
+    sQ-RNS            MULTIPLY xi at once from the stored x K_i and y K_i, without s; START sum zeta with a constant
+    dQ-RNS            the same; MULTIPLY o, the result over B, which is zeta times a constant
+    Shenoy-Kumaresan  one rower more, for the redundant modulus 2^w; the second extension without a cox:
+                      v = sum_j zeta_j |B_j|, in the redundant rower h; SHARE h; START sum w with v; TERM and REDUCE w
+
 This list is the only place where the order is written. `model` (integers), `schedule` (jobs for the solver), `chart`,
 `control` (control words) and `constants` (addresses) are all made from it.
 """
@@ -58,11 +65,34 @@ OPERANDS = ("xa", "xb", "ya", "yb")
 NUMBER = ("a", "b")
 """Letters of a number's words that a slot machine takes: over A and over B."""
 
-WORDS = (*OPERANDS, "s", "xi", "w~", "zeta", "w")
-"""Letters of a product's words in a rower's memory; each exists once for each of the rower's channels."""
 
-TABLES = ("xi", "w~", "h")
-"""Tables with one constant for each channel: |-p^-1 A_i^-1|, |B_j A^-1|, |-B|."""
+class Method(Enum):
+    """The list of operations, with the letters of a product's words in a rower's memory (each exists once for each of
+    the rower's channels) and the names of the tables with one constant for each channel."""
+
+    MONTGOMERY = ("s", "xi", "w~", "zeta", "w"), ("xi", "w~", "h")
+    """KBE and HBE. Tables: |-p^-1 A_i^-1|, |B_j A^-1|, |-B|."""
+    ROOTS = ("xi", "w~", "zeta", "w"), ("start", "w~", "h")
+    """sQ-RNS. Tables: N |p B_j^-1|, |B_j A^-1|, |-B K_i|."""
+    DOUBLE_ROOTS = ("xi", "w~", "zeta", "o", "w"), ("start", "w~", "h", "o")
+    """dQ-RNS. Tables: N |p B_j^-1|, the signs of the roots over B, |-B K_i|, |B_j C_j|."""
+    REDUNDANT = ("s", "xi", "w~", "zeta", "v", "w"), ("xi", "w~", "h")
+    """Shenoy-Kumaresan: the last rower serves the redundant modulus. Tables as for KBE."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Letters of a product's words in a rower's memory."""
+        return (*OPERANDS, *self.value[0])
+
+    @property
+    def rooted(self) -> bool:
+        """Whether the product of two words over A is xi or -xi."""
+        return self in (Method.ROOTS, Method.DOUBLE_ROOTS)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables with one constant for each channel."""
+        return self.value[1]
 
 
 @dataclass(frozen=True)
@@ -92,9 +122,11 @@ class Kind(Enum):
     ROW_SUM = "add words times cofactors over a row, without reduction"
     LOAD = "load the value of every row into the ring"
     TERMS = "multiply in each step of the ring and add to a sum"
+    START = "set a sum to a word or a constant"
     TERM = "multiply once and add to a sum"
     REDUCE = "reduce a sum"
     COX = "compute h from the top bits of the values in the ring"
+    SHARE = "send the residue of the last rower, which is h, to all rowers"
     GIVE = "read a word from the memory to the output port"
 
 
@@ -102,8 +134,9 @@ class Kind(Enum):
 class Operation:
     """One operation, which all rowers execute at the same time on the k-th of their channels.
 
-    ``result``: the value that it computes; TERM and TERMS add to it, and the first of them ``opens`` (clears) the sum.
-    ``reads``: its operands. ``table``: the name in `TABLES` of the constants that it multiplies by; empty for none.
+    ``result``: the value that it computes; TERM and TERMS add to it, and the first of them ``opens`` (clears) the sum,
+    unless START does. ``reads``: its operands. ``table``: the name (`Method.tables`) of the constants that it
+    multiplies by, or that START takes; empty for none.
     ``over_b``: modulo b_j if set, else modulo a_i. ``extension``: the base extension that it belongs to, 1 or 2; 0 for
     neither.
     """
@@ -122,58 +155,99 @@ class Operation:
         return self.result.k or 0
 
 
-def operations(channels_per_rower: int, *, rows: bool, numbered: bool) -> Iterator[Operation]:
-    """Yield the operations of one product; every rower serves ``channels_per_rower`` channels of each base.
+@dataclass(frozen=True)
+class _Lists:
+    """Parts of the lists for rowers with ``channels`` channels of each base; ``rows`` as in `operations`."""
+
+    channels: range
+    rows: bool
+
+    def each(self, letter: str) -> tuple[Value, ...]:
+        """The value of every channel."""
+        return tuple(Value(letter, k) for k in self.channels)
+
+    def multiply(self, letter: str, *reads: str, table: str = "", over_b: bool = False) -> Iterator[Operation]:
+        """MULTIPLY, with four operands MULTIPLY_TWO."""
+        for k in self.channels:
+            kind = Kind.MULTIPLY_TWO if len(reads) > 2 else Kind.MULTIPLY
+            yield Operation(kind, Value(letter, k), tuple(Value(read, k) for read in reads), table, over_b)
+
+    def to_the_ring(self, extension: int, source: str, row_sum: str) -> Iterator[Operation]:
+        """The values that base extension 1 or 2 converts, into the ring: lines 4-7 of Algorithm 2, then the load."""
+        for k in self.channels if self.rows else ():
+            yield Operation(Kind.ROW_SUM, Value(row_sum, k), (Value(source, k),), extension=extension)
+        reads = self.each(row_sum if self.rows else source)
+        yield Operation(Kind.LOAD, RINGS[extension - 1], reads, extension=extension)
+
+    def terms(self, extension: int, letter: str) -> Iterator[Operation]:
+        """The steps of the ring."""
+        for k in self.channels:
+            total, ring = Value(f"sum {letter}", k), (RINGS[extension - 1],)
+            yield Operation(Kind.TERMS, total, ring, over_b=extension == 1, extension=extension, opens=extension == 2)
+
+    def first_extension(self, method: Method, numbered: bool) -> Iterator[Operation]:
+        """From xi to zeta."""
+        yield from self.to_the_ring(1, "xi", "X")
+        yield from self.terms(1, "zeta")
+        if not numbered:
+            yield from self.multiply("w~", "xb", "yb", over_b=True)
+        for k in self.channels:
+            total = Value("sum zeta", k)
+            if method.rooted:
+                yield Operation(Kind.START, total, (), "start", over_b=True, extension=1)
+            opens = not method.rooted
+            yield Operation(Kind.TERM, total, (Value("w~", k),), "w~", over_b=True, extension=1, opens=opens)
+            yield Operation(Kind.REDUCE, Value("zeta", k), (total,), over_b=True, extension=1)
+
+    def second_extension(self) -> Iterator[Operation]:
+        """From zeta to w, with a cox."""
+        yield from self.to_the_ring(2, "zeta", "Z")
+        yield from self.terms(2, "w")
+        yield Operation(Kind.COX, H, RINGS[1:], extension=2)
+        for k in self.channels:
+            total = Value("sum w", k)
+            yield Operation(Kind.TERM, total, (H,), "h", extension=2)
+            yield Operation(Kind.REDUCE, Value("w", k), (total,), extension=2)
+
+    def redundant_extension(self) -> Iterator[Operation]:
+        """From zeta to w, with a redundant modulus."""
+        yield from self.to_the_ring(2, "zeta", "Z")
+        yield from self.terms(2, "v")
+        v, total = Value("v"), Value("sum w")
+        yield Operation(Kind.REDUCE, v, (Value("sum v"),), extension=2)
+        yield Operation(Kind.SHARE, H, (v,), extension=2)
+        yield Operation(Kind.START, total, (v,), extension=2)
+        yield Operation(Kind.TERM, total, (H,), "h", extension=2)
+        yield Operation(Kind.REDUCE, Value("w"), (total,), extension=2)
+
+
+def operations(
+    channels_per_rower: int, *, rows: bool, numbered: bool, method: Method = Method.MONTGOMERY
+) -> Iterator[Operation]:
+    """Yield the operations of one product; every rower serves ``channels_per_rower`` channels of each base, one with a
+    redundant modulus.
 
     ``rows``: with the hierarchical extension (HBE), else KBE. ``numbered``: of a slot machine, which computes
     (x y + v z) A^-1 from operands in its memory.
     """
-    channels = range(channels_per_rower)
-
-    def each(letter: str) -> tuple[Value, ...]:
-        return tuple(Value(letter, k) for k in channels)
-
-    def multiply(letter: str, *reads: str, table: str = "", over_b: bool = False) -> Iterator[Operation]:
-        for k in channels:
-            kind = Kind.MULTIPLY_TWO if len(reads) > 2 else Kind.MULTIPLY
-            yield Operation(kind, Value(letter, k), tuple(Value(read, k) for read in reads), table, over_b)
-
-    def to_the_ring(extension: int, source: str, row_sum: str) -> Iterator[Operation]:
-        """The values that base extension 1 or 2 converts, into the ring: lines 4-7 of Algorithm 2, then the load."""
-        for k in channels if rows else ():
-            yield Operation(Kind.ROW_SUM, Value(row_sum, k), (Value(source, k),), extension=extension)
-        yield Operation(Kind.LOAD, RINGS[extension - 1], each(row_sum if rows else source), extension=extension)
-
-    def terms(extension: int, letter: str) -> Iterator[Operation]:
-        for k in channels:
-            total, ring = Value(f"sum {letter}", k), (RINGS[extension - 1],)
-            yield Operation(Kind.TERMS, total, ring, over_b=extension == 1, extension=extension, opens=extension == 2)
-
+    lists = _Lists(range(channels_per_rower), rows)
     for letter in NUMBER if numbered else OPERANDS:
-        yield from (Operation(Kind.TAKE, value) for value in each(letter))
+        yield from (Operation(Kind.TAKE, value) for value in lists.each(letter))
     if numbered:
-        yield from multiply("s", "xa", "ya", "va", "za")
-        yield from multiply("w~", "xb", "yb", "vb", "zb", over_b=True)
+        yield from lists.multiply("s", "xa", "ya", "va", "za")
+        yield from lists.multiply("w~", "xb", "yb", "vb", "zb", over_b=True)
+    elif not method.rooted:
+        yield from lists.multiply("s", "xa", "ya")
+    if method.rooted:
+        yield from lists.multiply("xi", "xa", "ya")
     else:
-        yield from multiply("s", "xa", "ya")
-    yield from multiply("xi", "s", table="xi")
-    yield from to_the_ring(1, "xi", "X")
-    yield from terms(1, "zeta")
-    if not numbered:
-        yield from multiply("w~", "xb", "yb", over_b=True)
-    for k in channels:
-        total = Value("sum zeta", k)
-        yield Operation(Kind.TERM, total, (Value("w~", k),), "w~", over_b=True, extension=1, opens=True)
-        yield Operation(Kind.REDUCE, Value("zeta", k), (total,), over_b=True, extension=1)
-    yield from to_the_ring(2, "zeta", "Z")
-    yield from terms(2, "w")
-    yield Operation(Kind.COX, H, RINGS[1:], extension=2)
-    for k in channels:
-        total = Value("sum w", k)
-        yield Operation(Kind.TERM, total, (H,), "h", extension=2)
-        yield Operation(Kind.REDUCE, Value("w", k), (total,), extension=2)
-    for letter in ("zeta", "w"):
-        yield from (Operation(Kind.GIVE, value, (value,)) for value in each(letter))
+        yield from lists.multiply("xi", "s", table="xi")
+    yield from lists.first_extension(method, numbered)
+    yield from lists.redundant_extension() if method is Method.REDUNDANT else lists.second_extension()
+    if method is Method.DOUBLE_ROOTS:
+        yield from lists.multiply("o", "zeta", table="o", over_b=True)
+    for letter in ("o" if method is Method.DOUBLE_ROOTS else "zeta", "w"):
+        yield from (Operation(Kind.GIVE, value, (value,)) for value in lists.each(letter))
 
 
 def require_order(found: Sequence[Operation]) -> None:

@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Out
 from modmill.design import Multiplier
 from modmill.designs.cox_rower.constants import Constants
 from modmill.designs.cox_rower.control import Control, Word
+from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.shape import Shape
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.delay import later
@@ -115,7 +116,7 @@ class Rower(wiring.Component):
             product = tiled_evenly(m, a, b, shape.block, 3)
         m.d.comb += self.product.eq(product)
         with m.If(c.clear):
-            m.d.sync += total.eq(0)
+            m.d.sync += total.eq(Mux(c.start, memory.b_q, 0) if shape.of(Kind.START) else 0)
         with m.Elif(c.add):
             m.d.sync += total.eq(total + product)
         caught = {}
@@ -240,8 +241,10 @@ class CoxRowerArray:
         self._contents = constants.contents(blank=loadable)
         self._sources = control.word.h_source + loadable
         self._rows: list[Row] = []
-        shape = control.program.shape
-        self.known = control.program.load(2) + shape.cox_cycles
+        p, shape = control.program, control.program.shape
+        shared = shape.of(Kind.SHARE)
+        v = shape.maker(Kind.REDUCE, shared[0].reads[0]) if shared else None
+        self.known = p.residue(v) + 1 if v else p.load(2) + shape.cox_cycles
         """The cycle of the program in which h is visible."""
         self.h = Signal(max(1, shape.h_max.bit_length()), reset_less=True)
 
@@ -266,12 +269,10 @@ class CoxRowerArray:
                 connect(i)
         for r, row in enumerate(self._rows):
             m.d.comb += row.ring_in.eq(self._rows[r - 1].ring)
-        self._cox(m)
-
-    def channels(self, i: int) -> range:
-        """Channels of each base that rower i serves."""
-        shape = self._program.shape
-        return range(i, shape.n, shape.rowers)
+        if shape.redundant:
+            self._share(m)
+        else:
+            self._cox(m)
 
     def outside(self, i: int) -> Value:
         """The input of rower i for words from outside."""
@@ -279,7 +280,7 @@ class CoxRowerArray:
         return self._rows[i // shape.columns].x.word_select(i % shape.columns, self._sources * shape.w)
 
     def result(self, i: int, place: int) -> tuple[Value, Value]:
-        """The result words of rower i over A and over B, for the channel at ``place`` among its `channels`."""
+        """The result words of rower i over A and over B, for its channel number ``place``."""
         shape = self._program.shape
         row, k = self._rows[i // shape.columns], i % shape.columns * shape.channels_per_rower + place
         return row.w_out.word_select(k, shape.w), row.zeta_out.word_select(k, shape.w)
@@ -297,6 +298,14 @@ class CoxRowerArray:
             "cox": self.h,
             "output": core.o_r,
         }
+
+    def _share(self, m: Module) -> None:
+        """h is a residue of the last rower, kept until all rowers have written it."""
+        now = Signal()
+        m.d.sync += now.eq(self._control.at(self.known - 2))
+        with m.If(now):
+            m.d.sync += self.h.eq(self._rows[-1].rowers[-1].residue)
+        m.d.comb += self._control.signal.h.eq(self.h)
 
     def _cox(self, m: Module) -> None:
         shape, at, h, known = self._program.shape, self._control.at, self.h, self.known

@@ -8,6 +8,8 @@ A multiplication that starts in cycle t:
     cycle t + 3   operands in the registers in front of the multiplier
     cycle t + 7   product, behind the three registers of the DSP block and one more
     cycle t + 8   sum that includes the product
+
+A word that starts a sum is read `START` cycles after the start of the first product that is added to it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from modmill.placement import Job
 
 H_STAYS = 8
 """Largest number of cycles for which h waits in its register."""
+
+START = PRODUCT - OPERAND
+"""Cycles from the start of the first product of a sum to the read of the word that starts the sum."""
 
 _TERM = ("w~ c", "h B")
 """Names of the TERM jobs, which add one product to the sum of extension 1 and 2."""
@@ -53,8 +58,12 @@ def job_of(shape: Shape, op: Operation, part: str = "") -> str:
             return shape.named(f"ring {op.extension}", op.k)
         case Kind.TERM, _:
             return shape.named(_TERM[op.extension - 1], op.k)
+        case Kind.REDUCE, _ if op.result.letter == "v":
+            return "catch v"
         case Kind.REDUCE, _:
             return shape.named(f"catch {op.extension}", op.k)
+        case Kind.START, _:
+            return f"start {shown}"
     return shown
 
 
@@ -162,6 +171,14 @@ class _Jobs:
             case Kind.COX:
                 load, cycles = self.job_of(Kind.LOAD, op.reads[0]), shape.cox_cycles + TREE + 1
                 yield Job(name, (("memory", 0, 1),), ((load, cycles),), ((load, cycles + H_STAYS),))
+            case Kind.SHARE:
+                fold, cycles = self.ready(op.reads[0])
+                cycles += TREE + 1
+                yield Job(name, (("memory", 0, 1),), ((fold, cycles),), ((fold, cycles + H_STAYS),))
+            case Kind.START:
+                ready = [self.ready(value) for value in op.reads]
+                term = (job_of(shape, shape.maker(Kind.TERM, op.result)), START)
+                yield Job(name, (("memory", 0, 1),), (term, *ready), (term,))
             case Kind.GIVE:
                 yield self._give(name, op)
 
@@ -175,12 +192,11 @@ class _Jobs:
 
     def _reduce(self, name: str, op: Operation) -> Iterator[Job]:
         n, at = self.shape.steps, first_slot(self.shape)
-        run, term = (self.job_of(kind, op.reads[0]) for kind in (Kind.TERMS, Kind.TERM))
-        if self.shape.maker(Kind.TERMS, op.reads[0]).opens:
-            begins, end = (run, at + PRODUCT), (term, PRODUCT + 1)
-        else:
-            begins, end = (term, PRODUCT), (run, at + n + PRODUCT)
-        yield Job(name, (), (end,), holds=(("sum", *begins, 0),))
+        terms = self.shape.terms(op.reads[0])
+        products = [(at, n) if term.kind is Kind.TERMS else (0, 1) for term in terms]
+        begin, end = job_of(self.shape, terms[0]), job_of(self.shape, terms[-1])
+        after = (end, products[-1][0] + products[-1][1] + PRODUCT)
+        yield Job(name, (), (after,), holds=(("sum", begin, products[0][0] + PRODUCT, 0),))
         yield self._fold(op, "caught sum", name)
 
     def _fold(self, op: Operation, caught: str, catch: str) -> Job:
@@ -214,9 +230,12 @@ class _Jobs:
 
     def _term(self, name: str, op: Operation) -> Job:
         shape, n, first = self.shape, self.shape.steps, first_slot(self.shape)
-        run, cox = self.job_of(Kind.TERMS, op.result), shape.cox_cycles + TREE + 1
         uses, ready = (("multiplier", 0, 1), ("memory", 0, 1)), self.ready(op.reads[0])
-        if op.opens:
+        added = shape.terms(op.result)
+        if len(added) == 1:
+            return Job(name, uses, (ready,))
+        run, cox = self.job_of(Kind.TERMS, op.result), shape.cox_cycles + TREE + 1
+        if op is added[0]:
             return Job(name, uses, (ready, (run, first - 3)), ((run, first - 1),))
         return Job(name, uses, (ready, (run, first + n)), ((run, max(first + n, cox) + 4),))
 

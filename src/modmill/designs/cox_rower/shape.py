@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from modmill.designs.cox_rower.operations import TABLES, WORDS, H, Kind, Operation, Value, operations, require_order
+from modmill.designs.cox_rower.operations import H, Kind, Method, Operation, Value, operations, require_order
 from modmill.numbers.folding import fold_bound
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.product import DSP18, DspBlock
@@ -28,7 +28,8 @@ class Shape:
 
     ``w``: bits of a channel. ``columns``: c, rowers in a row. ``u``: for each rower the u of its moduli a_i = 2^w - u,
     then of its b_i. ``fraction``: t of the cox; ``offset``: its d, in units of 2^-t. ``numbered``: a slot machine: its
-    numbers stay in the rowers, and an operation computes x y + v z. ``block``: DSP block of the multipliers.
+    numbers stay in the rowers, and an operation computes x y + v z. ``block``: DSP block of the multipliers. With a
+    redundant modulus, which the last rower serves in place of both of its moduli, h is at most ``offset``.
     """
 
     w: int
@@ -38,6 +39,7 @@ class Shape:
     offset: int
     numbered: bool = False
     block: DspBlock = DSP18
+    method: Method = Method.MONTGOMERY
 
     @property
     def rowers(self) -> int:
@@ -80,7 +82,9 @@ class Shape:
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
         """The operations of one product, in the order of the algorithm. Raises ScheduleError as `require_order`."""
-        found = tuple(operations(self.channels_per_rower, rows=not self.loop, numbered=self.numbered))
+        found = tuple(operations(
+            self.channels_per_rower, rows=not self.loop, numbered=self.numbered, method=self.method
+        ))  # fmt: skip
         require_order(found)
         return found
 
@@ -92,10 +96,15 @@ class Shape:
         """The operation of a kind that computes ``value``."""
         return next(op for op in self.of(kind) if op.result == value)
 
+    def terms(self, total: Value) -> list[Operation]:
+        """The operations that add to a sum, in the order of time: TERM before TERMS, unless TERMS opens the sum."""
+        found = [op for op in self.of(Kind.TERM, Kind.TERMS) if op.result == total]
+        return sorted(found, key=lambda op: (not op.opens, op.kind is Kind.TERMS))
+
     @cached_property
     def words(self) -> tuple[Value, ...]:
         """The words of a product's slot in each rower's memory, in the order of their addresses."""
-        return (*(Value(letter, k) for letter in WORDS for k in range(self.channels_per_rower)), H)
+        return (*(Value(letter, k) for letter in self.method.words for k in range(self.channels_per_rower)), H)
 
     @property
     def slot(self) -> int:
@@ -120,6 +129,8 @@ class Shape:
     @cached_property
     def h_max(self) -> int:
         """Largest h that the cox can return."""
+        if self.redundant:
+            return self.offset
         return (self.steps * ((1 << self.top_bits) - 1) + self.offset) >> self.fraction
 
     def products_bound(self, count: int) -> int:
@@ -129,13 +140,32 @@ class Shape:
     @cached_property
     def sum_bound(self) -> int:
         """Exclusive bound of the lazy sums of both extensions."""
-        return self.products_bound(self.steps + 1) + ((1 << self.w) - 1) * self.h_max
+        started = bool(self.of(Kind.START))
+        return self.products_bound(self.steps + 1) + ((1 << self.w) - 1) * (self.h_max + started)
 
     @property
     def pair(self) -> bool:
         """Whether the sum of two products has its own register in front of the fold. The pipelined fold is busy while a
         ring turns, so three values wait for the same gap between two rings."""
         return self.numbered and not self.loop
+
+    @property
+    def redundant(self) -> bool:
+        """Whether the last rower serves a redundant modulus."""
+        return self.method is Method.REDUNDANT
+
+    def places(self, i: int) -> tuple[list[int], list[int]]:
+        """The places of rower i's words in a number: over A, then over B. A redundant modulus has one word, the last
+        over A."""
+        over_a = range(i, self.n, self.rowers)
+        if self.redundant and i == self.rowers - 1:
+            return [*over_a], [*over_a]
+        return [*over_a], [self.n + k for k in over_a]
+
+    @property
+    def number_words(self) -> int:
+        """Words of a number."""
+        return 2 * self.n - self.redundant
 
     @property
     def loop(self) -> bool:
@@ -210,8 +240,8 @@ class Shape:
 
     @property
     def fixed(self) -> int:
-        """Words of the constants of MULTIPLY, TERM and ROW_SUM, which precede those of TERMS."""
-        return self.channels_per_rower * (len(TABLES) + 2 * self.parts)
+        """Words of the constants of MULTIPLY, START, TERM and ROW_SUM, which precede those of TERMS."""
+        return self.channels_per_rower * (len(self.method.tables) + 2 * self.parts)
 
     @property
     def constants(self) -> int:
@@ -224,8 +254,8 @@ class Shape:
         if op.kind is Kind.TERMS:
             return self.fixed + place * self.steps + step
         if op.kind is Kind.ROW_SUM:
-            return len(TABLES) * self.channels_per_rower + place * self.parts + step
-        return TABLES.index(op.table) * self.channels_per_rower + op.k
+            return len(self.method.tables) * self.channels_per_rower + place * self.parts + step
+        return self.method.tables.index(op.table) * self.channels_per_rower + op.k
 
     @property
     def least_interval(self) -> int:

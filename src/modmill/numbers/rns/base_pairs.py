@@ -247,13 +247,17 @@ def sufficiency(
 ) -> Sufficiency:
     """The inequalities for the smallest t for which they hold, or for the given ``t``. If they hold for no t, the t
     with the largest range for results."""
-    widest = pair.columns * pair.w
-    made = Sufficiency(pair, p, widest if t is None else t, products, first_cox, lazy)
+    made = Sufficiency(pair, p, pair.columns * pair.w if t is None else t, products, first_cox, lazy)
+    return made if t is not None else fewest_bits(made)
+
+
+def fewest_bits(made: Sufficiency) -> Sufficiency:
+    """``made``, which has the largest t, with the smallest t for which its inequalities hold; else as `sufficiency`."""
     hopeless = {"coprime to p", "offset", "range of A"}  # E and g grow as t falls
-    if t is not None or any(row.name in hopeless and not row.holds for row in made.inequalities):
+    if any(row.name in hopeless and not row.holds for row in made.inequalities):
         return made
     best = made
-    for fewer in range(1, widest + 1):
+    for fewer in range(1, made.t + 1):
         made = replace(made, t=fewer)
         if made.holds:
             return made

@@ -54,7 +54,7 @@ def choose_moduli(
     if digits is not None and digits < 1:
         raise ValueError(f"u needs at least 1 signed digit, got digits = {digits}")
     for bits in range(1, w):
-        candidates = [m for u in _distances(bits, even, digits) if gcd(m := (1 << w) - u, avoid) == 1]
+        candidates = [m for u in distances(bits, even, digits) if gcd(m := (1 << w) - u, avoid) == 1]
         taken = list(islice(coprime(candidates), count))
         if len(taken) == count:
             candidates = candidates[: candidates.index(taken[-1]) + 1]
@@ -83,7 +83,7 @@ def choose_moduli(
     return Choice(w, tuple((1 << w) - m for m in taken), proved)
 
 
-def _distances(bits: int, even: bool, digits: int | None) -> list[int]:
+def distances(bits: int, even: bool, digits: int | None) -> list[int]:
     """The candidates u < 2^bits in ascending order."""
     zero = [0] if even else []
     if digits is None or 2 * digits > bits:  # no u below 2^bits has more than bits / 2 + 1 signed digits
