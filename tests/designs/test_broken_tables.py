@@ -24,6 +24,7 @@ from modmill.cores.multiplier.verify import FULL, SHORT, Report, simulate
 from modmill.designs.cox_rower.kbe import RnsMontgomery
 from modmill.designs.extension import Extension
 from modmill.designs.radix64k.design import Radix64K
+from modmill.designs.reduction import Reduction
 from modmill.designs.sor.ring import SorRing
 from modmill.designs.sor.ring_schedule import Kind
 from modmill.flow.mutate import Places, chosen, planted
@@ -172,6 +173,8 @@ def read_addresses(fitted, memory):
             rower = int(re.fullmatch(r"rower(\d+)\.constants", memory)[1])
             multiplied = (step for step in fitted.schedule.on("mul") if step.does.kind is not Kind.PRODUCT)
             return {(step.start + rower - 1) % fitted.schedule.interval for step in multiplied}
+        case Reduction():
+            return fitted.shape.read_words
         case Extension():
             return extension_addresses(fitted.params.shape)
     raise ValueError(f"{memory} of {fitted.name} is in no table of this test")

@@ -13,7 +13,7 @@ from modmill.cores.multiplier.build import build
 from modmill.designs import DESIGNS
 
 FILE = Path(__file__).parent / "digests.json"
-ONE_FORM = {"kbe-extension", "hbe-extension", "orup"}  # these have no binary form
+ONE_FORM = {"kbe-extension", "hbe-extension", "kbe-reduction", "hbe-reduction", "orup"}  # these have no binary form
 WIDE = {"pseudo-mersenne": "M127", "solinas": "M127"}  # these do not serve 97
 CASES = [
     (d.name, modulus, "native" if d.name in ONE_FORM else io)

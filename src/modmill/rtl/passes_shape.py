@@ -278,6 +278,17 @@ class Shape:
         return sum(self.m * (self.columns + self.steps + p.start) for p in self.passes)
 
     @property
+    def read_words(self) -> list[int]:
+        """Addresses of the block RAM that are read: h of each pass and target with a cox, and the multiplications."""
+        found = []
+        for k, p in enumerate(self.passes):
+            most = (self.steps * ((1 << self.top_bits) - 1) + (p.offset or 0)) >> self.fraction
+            for j in range(self.m) if p.offset is not None else ():
+                found += [((k * self.m + j) << self.h_bits) + h for h in range(most + 1)]
+        starts = [step.start for step in self.schedule.steps if step.unit == "multiplier"]
+        return found + sorted(self.tables + start % self.interval for start in starts)
+
+    @property
     def depth(self) -> int:
         """Words of the block RAM, a power of two: the tables of -h A, then the constants in the order of cycles."""
         return max(DEPTHS[0], 1 << (self.tables + self.schedule.interval - 1).bit_length())

@@ -58,7 +58,8 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("sor-ring", "29", "binary", {"w": 12}), ("montgomery-array", "29", "binary", {"loadable": False}),
     ("pseudo-mersenne", "2^61-1", "native", {}), ("hbe", "29", "binary", {"n": 2, "w": 12}),
     ("kbe", "29", "binary", {"n": 1, "w": 12}), ("kbe-extension", "8191", "native", {"n": 6}),
-    ("hbe-extension", "8191", "native", {"n": 6}),
+    ("hbe-extension", "8191", "native", {"n": 6}), ("kbe-reduction", "29", "native", {"w": 12}),
+    ("hbe-reduction", "29", "native", {"w": 12}),
 )  # fmt: skip
 """The cores with rates in ``results``: every design at a small modulus, with words so short that it has several. Where
 the proofs are too large, the form is binary: then all pairs of operands are simulated."""
