@@ -362,7 +362,9 @@ def fit(p: int, multiplies: bool, *, dsp: str, registers: int, blocks: int, cycl
             f"{shown} is too far below 2^{w}: it takes {count} folds, at most {MOST_FOLDS} are built"
         )
     if blocks and params.u.bit_length() > params.block.a:
-        raise UnsupportedError(f"u has {params.u.bit_length()} bits, a DSP block multiplies by at most {params.block.a}")
+        raise UnsupportedError(
+            f"u has {params.u.bit_length()} bits, a DSP block multiplies by at most {params.block.a}"
+        )
     if cycles > len(params.chain):
         raise UnsupportedError(f"cycles takes 0 to {len(params.chain)} for {shown}, one for each step, not {cycles}")
     return Channel(p, params, {"dsp": dsp, "registers": registers, "blocks": blocks, "cycles": cycles})

@@ -5,7 +5,7 @@
 Source:  S. Kawamura, M. Koike, F. Sano, A. Shimbo: Cox-Rower Architecture for Fast Parallel Montgomery Multiplication.
          EUROCRYPT, 2000, Section 3 (KBE).
          L. Djath, K. Bigou, A. Tisserand: Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography.
-         ARITH, 2019, Algorithms 1 (KBE) and 2 (HBE, rows of c = 2), Table III.
+         ARITH, 2019, Algorithms 1 (KBE) and 2 (HBE), Table III; rows of c = 3 and 4 are its future work.
 Formula: xi_i = x T_i mod a_i,  T_i = A_i^-1,  A_i = A / a_i
          KBE  x_j = sum_i xi_i |A_i| - h A mod b_j
          HBE  X_r = xi_2r a_(2r+1) + xi_(2r+1) a_2r,  x_j = sum_r |X_r| |A / (a_2r a_(2r+1))| - h A mod b_j
@@ -13,11 +13,12 @@ Formula: xi_i = x T_i mod a_i,  T_i = A_i^-1,  A_i = A / a_i
 Range:   exact: the same x for x < (1 - d / 2^t) A, d = floor(2^t E) (numbers.rns.cox);
          not exact: x + h A for every x < A, h up to the sum of the largest X_r / A_r.
 
-Lines of Algorithms 1 and 2, in `Extension.trace`: xi (lines 1-3), X (HBE: 4-7), h (KBE: 6-8, HBE: 9-11), "X mod" (HBE:
+Lines of Algorithms 1 and 2, in `run_pass`: xi (lines 1-3), X (HBE: 4-7), h (KBE: 6-8, HBE: 9-11), "X mod" (HBE:
 14), x and sum (KBE: 11, HBE: 15), "x mod" (the reduction in the same line).
 
 Deviations from the papers:
-- Two rowers (rtl.extension) serve all channels, one pair after another; the papers have a rower for every channel.
+- By default two rowers (rtl.extension) serve all channels, one pair after another. With ``rowers`` there is any number
+  (rtl.passes), 0 for one a channel, as in the papers; the base is the paper's r x c matrix in rows of ``columns``.
 - The offset of HBE's cox follows from the exact error of its own truncation; ARITH 2019 takes that of KBE (IV-B).
 - With exact=false there is no cox, and B has two more moduli, so that its range includes x + h A.
 - The paper takes the smallest even n with n w > log2 p. Here the range of A must include every x < p, which takes two
@@ -169,7 +170,7 @@ def run_pass(
 ) -> Intermediates:  # fmt: skip
     """One extension from the words ``x`` over the base of ``cox`` to ``b``, with the intermediates of the machine;
     returns the words. ``start``: words over b that enter the sums (a reduction), or none. ``lanes``, ``rowers``: those
-    that serve the first base, and the second. ``offset``: d, None without a cox. ``of``: the kinds of operations, which name them."""
+    that serve the first base, and the second. ``offset``: d, None without a cox. ``of``: the kinds of operations."""
     a, w, c = cox.base, cox.base.w, cox.columns
 
     def named(kind: str, *numbers: int) -> str:

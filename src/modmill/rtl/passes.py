@@ -57,7 +57,7 @@ class Rower(wiring.Component):
         s = shape
         super().__init__({
             "x": In(s.w), "head": In(s.hat_bits), "slot": In(s.depth.bit_length() - 1),
-            "table": In(max(1, (max(s.tables, 2) - 1).bit_length())),
+            "h_address": In(max(1, (max(s.tables, 2) - 1).bit_length())),
             "take_x": In(1), "take_xi": In(1), "write": In(1), "at": In(index_bits(s.m)), "read": In(index_bits(s.m)),
             "clear": In(1), "add": In(1), "catch": In(1), "take_head": In(1),
             "entry": In(index_bits(len(us))), "target": In(index_bits(len(us))),
@@ -72,7 +72,7 @@ class Rower(wiring.Component):
         m = Module()
         s = self._shape
         m.submodules.constants = constants = BlockRam(s.w, s.depth, self._contents)
-        m.d.comb += [constants.a_address.eq(self.slot), constants.b_address.eq(self.table)]
+        m.d.comb += [constants.a_address.eq(self.slot), constants.b_address.eq(self.h_address)]
 
         # ---- operand and product
         stored: Value = self.head
@@ -129,18 +129,24 @@ class Rower(wiring.Component):
         m.d.sync += short.eq(carry_save(m, [*terms, low], len(short), "short"))
         return short
 
+
 def index_bits(count: int) -> int:
     """Bits of an index below ``count``, at least one."""
     return max(1, (count - 1).bit_length())
 
 
 class Control(Period):
-    """A period with signals of several bits that are functions of the cycle."""
+    """A period with signals that are functions of the cycle."""
+
+    def within(self, name: str, cycles: Iterable[int]) -> Value:
+        """A registered signal that is high in these cycles; 0 if there are none."""
+        found = list(cycles)
+        return self.strobe(name, *found) if found else Const(0)
 
     def word(self, name: str, width: int, values: Mapping[int, int]) -> Value:
         """A registered signal with the given value in each of these cycles, and 0 or any other in the rest."""
         return Cat(
-            self.strobe(f"{name}{k}", *sorted(at for at, value in values.items() if value >> k & 1))
+            self.within(f"{name}{k}", sorted(at for at, value in values.items() if value >> k & 1))
             for k in range(width)
         )
 
@@ -165,7 +171,7 @@ class Passes(Multiplier):
         s = self._shape
         words: list[int] = []
         slots = [0] * s.schedule.interval
-        for k, (p, t, moduli, at) in enumerate(zip(s.passes, self._tables, self._moduli, s.times, strict=True)):
+        for p, t, moduli, at in zip(s.passes, self._tables, self._moduli, s.times, strict=True):
             own = range(rower, len(p.u_b), s.rowers)
             for j in own if s.fraction else ():
                 minus = 0 if p.offset is None else t.minus[j]
@@ -193,13 +199,13 @@ class Passes(Multiplier):
             m.submodules[f"rower{k}"] = rower
         residues = Cat(rower.residue for rower in rowers)
 
-        def strobe(name: str, cycles: Iterable[int]) -> Signal:
-            return control.strobe(name, *cycles)
+        def strobe(name: str, cycles: Iterable[int]) -> Value:
+            return control.within(name, cycles)
 
         # ---- operand, word after word, and constants
         group, first, at = s.rowers * w, s.passes[0], s.times
         x = Signal((s.n + s.n * first.start) * w, reset_less=True)
-        moved = strobe("moved", [*at[0].xi, *at[0].starts])
+        moved = strobe("moved", [*at[0].xi, *at[0].starts][:-1])
         with m.If(strobe("load", [0])):
             m.d.sync += x.eq(self.i_a)
         with m.Elif(moved):
@@ -242,7 +248,7 @@ class Passes(Multiplier):
             if len(at) > 1:
                 own = Mux(from_first, done[0].word_select(k, w), own)
             for name, value in (
-                ("x", own), ("head", head), ("slot", slot), ("table", table), ("take_x", taken), ("clear", clear),
+                ("x", own), ("head", head), ("slot", slot), ("h_address", table), ("take_x", taken), ("clear", clear),
                 ("add", adding), ("catch", catch), ("entry", entry), *hbe,
             ):  # fmt: skip
                 m.d.comb += getattr(rower, name).eq(value)
@@ -281,7 +287,7 @@ class Passes(Multiplier):
         made = [rower.residue for rower in rowers[: s.lanes]]
         if s.columns > 1:
             made = self._hats(m, control, rowers)
-        rotate = control.strobe("rotate", *heads)
+        rotate = control.within("rotate", (c for c in heads if c not in [t.heads[-1][-1] for t in s.times]))
         m.d.sync += [word.eq(Mux(rotate, words[(r + 1) % s.steps], word)) for r, word in enumerate(words)]
         self._places: dict[tuple[int, int], list[Signal]] = {}
         loads: dict[tuple[int, ...], list[int]] = {}
