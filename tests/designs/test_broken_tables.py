@@ -26,6 +26,7 @@ from modmill.designs.cox_rower.operations import Kind as Operations
 from modmill.designs.cox_rower.shenoy_kumaresan import ShenoyKumaresan
 from modmill.designs.extension import Extension
 from modmill.designs.radix64k.design import Radix64K
+from modmill.designs.reduction import Reduction
 from modmill.designs.sor.ring import SorRing
 from modmill.designs.sor.ring_schedule import Kind
 from modmill.flow.mutate import Places, chosen, planted
@@ -181,6 +182,8 @@ def read_addresses(fitted, memory):
             rower = int(re.fullmatch(r"rower(\d+)\.constants", memory)[1])
             multiplied = (step for step in fitted.schedule.on("mul") if step.does.kind is not Kind.PRODUCT)
             return {(step.start + rower - 1) % fitted.schedule.interval for step in multiplied}
+        case Reduction():
+            return fitted.shape.read_words
         case Extension():
             return extension_addresses(fitted.params.shape)
     raise ValueError(f"{memory} of {fitted.name} is in no table of this test")

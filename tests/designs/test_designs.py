@@ -19,7 +19,7 @@ from modmill.numbers.shown import shortened
 from modmill.schedule import Schedule, ScheduleError, Step
 
 NAMES = [d.name for d in DESIGNS]
-MULTIPLIERS = [d.name for d in DESIGNS if d.page != "extension"]
+MULTIPLIERS = [d.name for d in DESIGNS if d.page not in ("extension", "reduction")]
 """Designs with two operands that serve any modulus or one of a form."""
 BINARY = [name for name in MULTIPLIERS if name not in ("orup", "sq-rns", "dq-rns")]
 """Those with a binary form."""

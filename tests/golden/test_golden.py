@@ -14,7 +14,10 @@ from modmill.design import parse_set
 from modmill.designs import DESIGNS
 
 FILE = Path(__file__).parent / "digests.json"
-ONE_FORM = {"kbe-extension", "hbe-extension", "orup", "sq-rns", "dq-rns"}  # these have no binary form
+ONE_FORM = {
+    "kbe-extension", "hbe-extension", "kbe-reduction", "hbe-reduction", "orup", "sq-rns", "dq-rns",
+}  # fmt: skip
+"""These have no binary form."""
 WIDE = {"pseudo-mersenne": "M127", "solinas": "M127"}  # these do not serve 97
 CASES = [
     (d.name, modulus, "native" if d.name in ONE_FORM else io)

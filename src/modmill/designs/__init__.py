@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from modmill.contract import UnsupportedError
 from modmill.design import Design
-from modmill.designs import channel, extension, iddmm, mcivor, orup, tenca_koc
+from modmill.designs import channel, extension, iddmm, mcivor, orup, reduction, tenca_koc
 from modmill.designs.cox_rower import hbe, kbe, shenoy_kumaresan, sq_rns
 from modmill.designs.montgomery_array import design as montgomery_array
 from modmill.designs.multistep import design as multistep
@@ -30,7 +30,7 @@ DESIGNS: tuple[Design, ...] = (
     *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *sq_rns.DESIGNS,
     *shenoy_kumaresan.DESIGNS, *montgomery_array.DESIGNS, *pseudo_mersenne.DESIGNS, *solinas.DESIGNS,
     *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS, *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS,
-    *wide.DESIGNS, *extension.DESIGNS, *channel.DESIGNS,
+    *wide.DESIGNS, *extension.DESIGNS, *reduction.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip
 
 

@@ -32,9 +32,9 @@ from modmill.designs.cox_rower import hbe
 from modmill.numbers.folding import fold, fold_bounds
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.delay import later
-from modmill.rtl.fold import SelectedFold, bits, fold_step
+from modmill.rtl.fold import SelectedFold, bits, fold_step, times
 from modmill.rtl.periodic import every_cycle
-from modmill.rtl.product import BLOCKS, DspBlock, tile_rows, tiled_rows
+from modmill.rtl.product import BLOCKS, DspBlock, one_tile, tile_rows, tiled, tiled_rows
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 MOST_FOLDS = 8
@@ -47,6 +47,8 @@ class Params:
 
     ``block``: the DSP block that the product is tiled to. ``registers``: registers in a tile, 1 to 3. With 1 there is
     one register after the sum of the tiles and one after each fold; with 2 and 3 there is one after every adder.
+    ``blocks``: so many of the first folds multiply by u in a DSP block. ``cycles``, if not 0, replaces ``registers``:
+    there is a register behind each of the first ``cycles`` - 1 steps (product, folds) and behind the last.
     """
 
     w: int
@@ -54,6 +56,8 @@ class Params:
     multiplies: bool
     block: DspBlock
     registers: int
+    blocks: int = 0
+    cycles: int = 0
 
     @property
     def bound(self) -> int:
@@ -78,13 +82,38 @@ class Params:
     @property
     def sum_cycles(self) -> int:
         """Cycles for the sum of the rows of tiles."""
-        levels = (len(self.rows) - 1).bit_length() if self.multiplies else 0
+        levels = (len(self.rows) - 1).bit_length() if self.multiplies and not self.cycles else 0
         return levels if self.registers > 1 else min(1, levels)
 
     def fold_cycles(self, k: int) -> int:
         """Cycles of fold ``k``, counted from 0."""
-        one_bit = self.folds[k] <= 2 << self.w
-        return 1 if self.registers == 1 or one_bit else len(signed_digits(self.u)).bit_length()
+        if self.cycles or self.registers == 1 or self._one_bit(k):
+            return 1
+        return self.registers + 1 if self.in_block(k) else len(signed_digits(self.u)).bit_length()
+
+    def _one_bit(self, k: int) -> bool:
+        """Whether the high part of fold ``k`` is one bit, which takes no multiplication."""
+        return self.folds[k] <= 2 << self.w
+
+    def in_block(self, k: int) -> bool:
+        """Whether fold ``k`` multiplies in a DSP block."""
+        return k < self.blocks and not self._one_bit(k)
+
+    @property
+    def dsp(self) -> int:
+        """DSP blocks: the tiles of the product, and one for each fold that has one."""
+        tiles = self.block.tiles(self.w, self.w) if self.multiplies else 0
+        return tiles + sum(self.in_block(k) for k in range(len(self.folds) - 1))
+
+    @property
+    def chain(self) -> list[Operation]:
+        """The steps that ``cycles`` counts."""
+        return [Kind.P()] * self.multiplies + [Kind.FOLD(k + 1) for k in range(len(self.folds) - 1)]
+
+    def registered(self, operation: Operation) -> bool:
+        """With ``cycles``: whether there is a register behind a step of `chain`."""
+        at = self.chain.index(operation)
+        return at < self.cycles - 1 or at == len(self.chain) - 1
 
     def schedule(self, canonical: bool) -> Schedule:
         """The operations, one after another. ``canonical``: with the conditional subtraction."""
@@ -93,6 +122,8 @@ class Params:
             sums = [(Kind.SUM(k), 1) for k in range(1, self.sum_cycles)]
             plan = [(Kind.ROWS(), self.registers), *sums, *plan]
         plan += [(Kind.FOLD(k + 1), self.fold_cycles(k)) for k in range(len(self.folds) - 1)]
+        if self.cycles:
+            plan = [(operation, 1) for operation in self.chain if self.registered(operation)]
         plan += [(Kind.LEAST(), 1)] * canonical + [(Kind.R(), 1)]
         steps: list[Step] = []
         for operation, cycles in plan:
@@ -145,8 +176,7 @@ class Channel(DesignInstance):
 
     @property
     def cost(self) -> Cost:
-        tiles = self.params.block.tiles(self.params.w, self.params.w) if self.params.multiplies else 0
-        return Cost(dsp=tiles, memory_bits=0, multiplications=int(self.params.multiplies))
+        return Cost(dsp=self.params.dsp, memory_bits=0, multiplications=int(self.params.multiplies))
 
     def trace(self, a: int, b: int = 0) -> Iterator[tuple[str, Any]]:
         q = self.params
@@ -189,7 +219,8 @@ class Channel(DesignInstance):
         lengths = ", ".join(str(bits(bound)) for bound in q.folds)
         return [
             ("modulus", f"2^{q.w} - {q.u}, u of {digits} signed digit{'s' * (digits > 1)}"),
-            *([("product", f"{self.cost.dsp} tiles in {len(q.rows)} rows")] * q.multiplies),
+            *([("product", f"{q.block.tiles(q.w, q.w)} tiles in {len(q.rows)} rows")] * q.multiplies),
+            *([("folds in DSP blocks", str(sum(q.in_block(k) for k in range(len(q.folds) - 1))))] if q.blocks else []),
             ("folds", f"{len(q.folds) - 1}; bits before each and after the last: {lengths}"),
             ("results", f"below {q.folds[-1]}"),
         ]
@@ -245,13 +276,15 @@ class Pipeline(Multiplier):
         q = self._params
         plan = q.schedule(self._canonical)
         made: dict[Operation, Any] = {Kind.R(): self.o_r}
-        t = self._product(m, made) if q.multiplies else later(m, self.i_a, "T")
+        t = self._product(m, made) if q.multiplies else self.i_a if q.cycles else later(m, self.i_a, "T")
         made[Kind.P()] = _named(m, t, "P")
         for k, bound in enumerate(q.folds[:-1]):
             name = Kind.FOLD(k + 1).name
-            if q.registers == 1:
+            if q.in_block(k):
+                t = self._block_fold(m, t, k, name)
+            elif q.registers == 1 or q.cycles:
                 sums, _ = fold_step(m, t, bound, q.w, q.u, name=f"{name}_sum")
-                t = later(m, sums, f"{name}_q")
+                t = later(m, sums, f"{name}_q") if self._keeps(Kind.FOLD(k + 1)) else sums
             else:
                 step = SelectedFold(m, t, bound, q.w, (q.u,), Const(0), name=name)
                 assert step.latency == q.fold_cycles(k)
@@ -268,9 +301,29 @@ class Pipeline(Multiplier):
         every_cycle(m, self, residue, plan.latency - 1)
         return m
 
+    def _keeps(self, operation: Operation) -> bool:
+        """Whether a step whose logic is one adder ends in a register."""
+        return not self._params.cycles or self._params.registered(operation)
+
+    def _block_fold(self, m: Module, t: Value, k: int, name: str) -> Value:
+        """Fold ``k``: a DSP block multiplies its first high bits by u, logic those that exceed the block."""
+        q = self._params
+        high, low = t[q.w : bits(q.folds[k])], t[: q.w]
+        inside = 0 if q.cycles or q.registers == 1 else q.registers
+        product = one_tile(m, Const(q.u, q.u.bit_length()), high[: q.block.b], inside, name)
+        rest: Value = times(high[q.block.b :], q.u) if len(high) > q.block.b else Const(0, 1)
+        for cycle in range(inside):
+            low, rest = later(m, low, f"{name}_low{cycle}"), later(m, rest, f"{name}_rest{cycle}")
+        total = Signal(bits(max(q.folds[k + 1], 1 << q.w)), name=f"{name}_sum")
+        m.d.comb += total.eq(low + product + (rest << q.block.b))
+        return later(m, total, f"{name}_q") if self._keeps(Kind.FOLD(k + 1)) else total
+
     def _product(self, m: Module, made: dict[Operation, Any]) -> Value:
         """a b. Adds the rows of tiles and the levels of their adder tree to ``made``."""
         q = self._params
+        if q.cycles:
+            whole = tiled(m, self.i_a, self.i_b, q.block, 0, name="product")
+            return later(m, whole, "product_q") if q.registered(Kind.P()) else whole
         rows = made[Kind.ROWS()] = tiled_rows(m, self.i_a, self.i_b, q.block, q.registers)
         level = 0
         while len(rows) > 1:
@@ -291,13 +344,14 @@ def _named(m: Module, value: Value, name: str) -> Signal:
     return out
 
 
-def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
+def fit(p: int, multiplies: bool, *, dsp: str, registers: int, blocks: int, cycles: int) -> Channel:
     """The channel of modulus p = 2^w - u, w being the length of p in bits.
 
-    Raises UnsupportedError if folding makes no progress, or if it takes more than MOST_FOLDS folds.
+    Raises UnsupportedError if folding makes no progress, if it takes more than MOST_FOLDS folds, if u does not fit a
+    DSP block that multiplies by it, and for more cycles than steps.
     """
     w = p.bit_length()
-    params = Params(w, (1 << w) - p, multiplies, BLOCKS[dsp], registers)
+    params = Params(w, (1 << w) - p, multiplies, BLOCKS[dsp], registers, blocks, cycles)
     shown = f"2^{w} - {params.u}" if w <= 128 else f"2^{w} - u with u of {params.u.bit_length()} bits"
     try:
         count = len(params.folds) - 1
@@ -307,7 +361,13 @@ def fit(p: int, multiplies: bool, *, dsp: str, registers: int) -> Channel:
         raise UnsupportedError(
             f"{shown} is too far below 2^{w}: it takes {count} folds, at most {MOST_FOLDS} are built"
         )
-    return Channel(p, params, {"dsp": dsp, "registers": registers})
+    if blocks and params.u.bit_length() > params.block.a:
+        raise UnsupportedError(
+            f"u has {params.u.bit_length()} bits, a DSP block multiplies by at most {params.block.a}"
+        )
+    if cycles > len(params.chain):
+        raise UnsupportedError(f"cycles takes 0 to {len(params.chain)} for {shown}, one for each step, not {cycles}")
+    return Channel(p, params, {"dsp": dsp, "registers": registers, "blocks": blocks, "cycles": cycles})
 
 
 def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
@@ -321,6 +381,11 @@ def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
                 least=1, most=3,
             ),
             Setting("dsp", str, "18x18", "DSP block that the product is tiled to", tuple(BLOCKS)),
+            Setting("blocks", int, 0, "folds that multiply by u in a DSP block, the first ones", least=0, most=2),
+            Setting(
+                "cycles", int, 0, "cycles of the operator: registers behind its first steps and behind the last; 0: "
+                "those of registers", least=0, most=3,
+            ),
         ),
         solve=lambda p, **settings: fit(p, multiplies, **settings),
         operands=2 if multiplies else 1,

@@ -93,7 +93,7 @@ class Rower(wiring.Component):
             stored: Value = Mux(self.take_other, self.other, self.xi)
         else:
             u = self._chosen(m, own_b, self.target, "hat_u")
-            fold = Fold(m, self.hat, s.hat_stages, w, own_b, u, "hat")
+            fold = Fold(m, self.hat, s.hat_stages, w, own_b, u, "hat", s.reducer)
             stored = Mux(self.take_xi, self.xi, fold.out)
         m.d.comb += self.operand.eq(Mux(self.take_x, self.x, stored))
         m.d.comb += self.product.eq(tiled_evenly(m, self.operand, constants.a_q, s.block, TILE))
@@ -105,7 +105,7 @@ class Rower(wiring.Component):
         minus: Value = table.b_q if s.fraction else Const(0, 1)
         m.d.sync += entry.eq(Mux(self.catch, total + minus, self.product))
         u = self._chosen(m, (*own_a, *own_b), self.entry, "fold_u")
-        m.d.comb += self.residue.eq(Fold(m, entry, s.stages, w, s.u_a + s.u_b, u, "fold").out)
+        m.d.comb += self.residue.eq(Fold(m, entry, s.stages, w, s.u_a + s.u_b, u, "fold", s.reducer).out)
         return m
 
     def _chosen(self, m: Module, us: Sequence[int], index: Value, name: str) -> Signal:
@@ -118,12 +118,13 @@ class Rower(wiring.Component):
 @dataclass(frozen=True)
 class Tables:
     """Constants: ``xi[i]`` = T_i; ``partner[i]`` = modulus of the channel that shares a row with a_i (HBE);
-    ``sums[r][j]`` = C_(r,j); ``minus[j]`` = -A mod b_j."""
+    ``sums[r][j]`` = C_(r,j); ``minus[j]`` = -A mod b_j; ``start[j]``: factor of a word of the input (a reduction)."""
 
     xi: Sequence[int]
     partner: Sequence[int]
     sums: Sequence[Sequence[int]]
     minus: Sequence[int]
+    start: Sequence[int] = ()
 
 
 class Cycles(Period):
@@ -165,7 +166,7 @@ class BaseExtension(Multiplier):
 
     def __init__(self, shape: Shape, tables: Tables, moduli_b: Sequence[int]) -> None:
         self._shape, self._tables, self._moduli_b = shape, tables, moduli_b
-        self._registers: dict[Any, Signal] = {}
+        self._registers: dict[Any, Any] = {}
         super().__init__(shape.n * shape.w, 0, len(shape.u_b) * shape.w, period=shape.interval)
 
     def contents(self, rower: int) -> list[int]:
@@ -190,7 +191,7 @@ class BaseExtension(Multiplier):
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         s = self._shape
-        w, p, fold = s.w, s.product, len(s.stages)
+        w, p, fold = s.w, s.product, s.fold
         cycles = Cycles(m, self, s.interval, s.schedule.latency - 1)
         rowers = [Rower(s, k, self.contents(k)) for k in range(ROWERS)]
         for k, rower in enumerate(rowers):
@@ -279,7 +280,7 @@ class BaseExtension(Multiplier):
         made = cycles.counter("made", hat_at, hat_write, (s.m - 1).bit_length())
         m.submodules.hats = hats = memory.Memory(shape=s.hat_bits, depth=1 << len(made), init=[])
         hat_read, port = hats.read_port(domain="comb"), hats.write_port()
-        first_read = s.sums - len(s.hat_stages)  # first read of the memory, into a register
+        first_read = s.sums - s.hat_fold  # first read of the memory, into a register
         last = cycles.strobe("last", *(first_read + s.steps * j - 1 for j in range(1, s.targets)))
         start = cycles.strobe("start", first_read - 1)
         step = Signal((s.steps - 1).bit_length())
@@ -295,7 +296,7 @@ class BaseExtension(Multiplier):
             taken = Mux(hat_write, hat_now, taken)
         m.d.sync += hat_taken.eq(taken)
         read = cycles.counter("read", 1 + s.hats, take_xi, len(rowers[0].read))
-        self._registers[Kind.HAT] = hat_now
+        self._registers[Kind.HAT] = [hat_now]
         tops = [hat_now[s.hat_bits - s.top_bits :]]
         return Sources(hat_taken, read, take_xi, Const(0, 1), target, hat_write, tops, hat_at)
 

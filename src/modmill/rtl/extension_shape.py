@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from modmill.numbers.folding import fold_bound
-from modmill.rtl.booth_fold import FINAL
+from modmill.rtl.booth_fold import FINAL, stage_cycles, tile_places
 from modmill.rtl.memory import DEPTHS
 from modmill.rtl.product import DspBlock
 from modmill.schedule import Operations, Schedule, Step
@@ -24,12 +24,33 @@ TILE = 2
 """Registers of a tile: operands and product."""
 
 
+def fold_stages(bound: int, w: int, us: Sequence[int]) -> tuple[int, ...]:
+    """Exclusive bounds before each stage of a `Fold` except the last, for values below ``bound``. Raises ValueError for
+    a u that is too large."""
+    found = []
+    while bound > 1 << (w + FINAL) or (((bound - 1) >> w) + 1) * max(us) > 1 << w:
+        found.append(bound)
+        smaller = max(fold_bound(bound, w, u) for u in us)
+        if smaller >= bound:
+            raise ValueError(f"folding modulo 2^{w} - {max(us)} makes no progress below {bound}")
+        bound = smaller
+    return tuple(found)
+
+
+def fold_tiles(stages: Sequence[int], w: int, u: int, block: DspBlock | None) -> int:
+    """DSP blocks of a `Fold` with these stages; ``u`` is the largest."""
+    if block is None:
+        return 0
+    return sum(len(tile_places((bound - 1).bit_length() - w, u.bit_length(), block)) for bound in stages)
+
+
 @dataclass(frozen=True)
 class Shape:
     """The parameters of the machine's structure and schedule.
 
     ``w``: bits of a channel; ``columns``: 1 (KBE) or 2 (HBE); ``u_a``, ``u_b``: u of the moduli 2^w - u of A and B;
-    ``fraction`` and ``offset``: t and d of the cox; fraction 0: no cox.
+    ``fraction`` and ``offset``: t and d of the cox; fraction 0: no cox. ``reducer``: the DSP block that multiplies by u
+    in the folds; None: logic.
     Raises ValueError for an odd or too small number of moduli, for constants that do not fit a block RAM, and for a u
     that is too large for folding.
     """
@@ -41,6 +62,7 @@ class Shape:
     fraction: int
     offset: int
     block: DspBlock
+    reducer: DspBlock | None = None
 
     def __post_init__(self) -> None:
         for u in (self.u_a, self.u_b):
@@ -51,6 +73,13 @@ class Shape:
                 f"-h A takes {self.tables} words and the slots take {self.slots}: a block RAM has at most {DEPTHS[-1]}"
             )
         _ = self.stages, self.hat_stages  # raises for a u that is too large
+
+    @property
+    def rowers(self) -> int:
+        """Number of rowers."""
+        return ROWERS
+
+    lanes = rowers
 
     @property
     def n(self) -> int:
@@ -124,14 +153,25 @@ class Shape:
         return self._stages(self.hat_bound, self.u_b) if self.columns > 1 else ()
 
     def _stages(self, bound: int, us: Sequence[int]) -> tuple[int, ...]:
-        found = []
-        while bound > 1 << (self.w + FINAL) or (((bound - 1) >> self.w) + 1) * max(us) > 1 << self.w:
-            found.append(bound)
-            smaller = max(fold_bound(bound, self.w, u) for u in us)
-            if smaller >= bound:
-                raise ValueError(f"folding modulo 2^{self.w} - {max(us)} makes no progress below {bound}")
-            bound = smaller
-        return tuple(found)
+        return fold_stages(bound, self.w, us)
+
+    @property
+    def fold(self) -> int:
+        """Cycles of the fold."""
+        return len(self.stages) * stage_cycles(self.reducer)
+
+    @property
+    def hat_fold(self) -> int:
+        """Cycles of the fold of X_r; 0 for KBE."""
+        return len(self.hat_stages) * stage_cycles(self.reducer)
+
+    @property
+    def tiles(self) -> int:
+        """DSP blocks of a rower."""
+        own = max(self.u_a), max(self.u_b)
+        both = ((self.stages, max(own)), (self.hat_stages, max(own)))
+        folds = sum(fold_tiles(stages, self.w, u, self.reducer) for stages, u in both)
+        return self.block.tiles(self.w, self.w) + folds
 
     @property
     def product(self) -> int:
@@ -141,12 +181,12 @@ class Shape:
     @property
     def xi_ready(self) -> int:
         """Slots from the multiplication for xi_i to the first that can use xi_i."""
-        return self.product + 2 + len(self.stages)
+        return self.product + 2 + self.fold
 
     @property
     def hat_ready(self) -> int:
         """Slots from the multiplications for X_r to the first that can use X_r."""
-        return self.product + 1 + len(self.hat_stages)
+        return self.product + 1 + self.hat_fold
 
     @property
     def spare(self) -> int:
@@ -212,6 +252,8 @@ class Kind(Operations):
     H = "h"
     TERM = "x{}"
     """X_r C_(r,j), for a target and a row."""
+    START = "start{}"
+    """The word of the input, times a constant (a reduction)."""
     SUM = "sum{}"
     RESIDUE = "x{} mod"
 
@@ -219,7 +261,7 @@ class Kind(Operations):
 def _steps(s: Shape) -> Iterator[Step]:
     """Rows and targets are counted from 1. A sum lists only its first term among its reads, because later terms arrive
     while it is under way."""
-    fold, p = len(s.stages), s.product
+    fold, p = s.fold, s.product
     rows = range(1, s.m + 1)
     for k in rows:
         yield Kind.XI(k).on("multiplier", k, p, busy=1)
@@ -237,7 +279,7 @@ def _steps(s: Shape) -> Iterator[Step]:
             slot = s.sums + (j - 1) * s.steps + r
             source = made[(r - 1) * s.m // s.steps]
             if s.columns > 1:
-                stages = len(s.hat_stages)
+                stages = s.hat_fold
                 yield Kind.HAT_RESIDUE(r, j).on("X fold", slot - stages, stages, [source], busy=1)
                 source = Kind.HAT_RESIDUE(r, j)
             yield Kind.TERM(j, r).on("multiplier", slot, p, [source], busy=1)

@@ -47,7 +47,7 @@ WORDS = (16, 17, 24, 31, 32, 33, 48, 63, 64)
 FAILURES = ("failed", "crash", "slow", "message")
 _REFUSAL = 500
 """Largest number of characters of a refusal."""
-_SELDOM = ("extension", "channel")
+_SELDOM = ("extension", "reduction", "channel")
 """Parts of the names of designs that serve few engines, or none."""
 
 

@@ -63,6 +63,7 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("hbe-extension", "8191", "native", {"n": 6}), ("sq-rns", "29", "native", {"n": 2, "w": 12}),
     ("dq-rns", "29", "native", {"n": 2, "w": 12}),
     ("shenoy-kumaresan", "29", "binary", {"n": 1, "w": 12}),
+    ("kbe-reduction", "29", "native", {"w": 12}), ("hbe-reduction", "29", "native", {"w": 12}),
 )  # fmt: skip
 """The cores with rates in ``results``: every design at a small modulus, with words so short that it has several. Where
 the proofs are too large, the form is binary: then all pairs of operands are simulated."""

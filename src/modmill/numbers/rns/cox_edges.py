@@ -73,8 +73,8 @@ def cox_edges(extension: CoxExtension, seed: int = 1) -> list[int]:
     found = {0, 1, A - 1, *(x for x in range(limit - 2, limit + 2) if 0 <= x < A)}
     kinds = (
         (ones, range(full), -cox.offset),
-        (ones, range(full - full // 3, full), -cox.offset),
-        (ones, range(full - full // 5, full), -cox.offset),
+        (ones, range(full - max(1, full // 3), full), -cox.offset),
+        (ones, range(full - max(1, full // 5), full), -cox.offset),
         (0, range(full), -extension.d),
         (0, range(max(1, full // len(cox.rows))), -extension.d),
     )

@@ -93,6 +93,11 @@ class Bench:
             self._cores[key] = build(design, modulus, "native", **settings)
         return self._cores[key]
 
+    def _named(self, core: Core) -> bool:
+        """Whether a row names the core's settings, or names none; only then its RTL is needed to find the row."""
+        rows = self._by_name.get(core.design.name, [])
+        return any("parameters" not in row.about or is_about(row, core) for row in rows)
+
     def _described(self, kind: str, design: str, modulus: str, target: str) -> bool:
         """Whether some row of the kind is about the design and the modulus."""
         return (kind, design, parse_modulus(modulus).value, target) in self._about
@@ -144,6 +149,8 @@ class Bench:
         if not self.measure and not self._described("synth", design, modulus, target):
             return None
         core = self._core(design, modulus, settings)
+        if not self.measure and not self._named(core):
+            return None
         about = {"design": design, "modulus": modulus, "io": "native", "parameters": dict(core.fitted.settings)}
         return self._synthesis(self._digest(core), lambda: core.verilog, target, about)
 
@@ -152,6 +159,8 @@ class Bench:
         if not self._described("check", design, modulus, ""):
             return None
         core = self._core(design, modulus, settings)
+        if not self._named(core):
+            return None
         row = self._store.find("check", self._digest(core), f"verilator {tools.version('verilator')}")
         return values(row) if row else None
 
@@ -163,6 +172,8 @@ class Bench:
         if not self._described("route", design, modulus, target):
             return []
         core = self._core(design, modulus, settings)
+        if not self._named(core):
+            return []
         found = [self._store.routed(self._digest(core), route.tool(), target, seed) for seed in range(1, seeds + 1)]
         rows = [row for row in found if row]
         return [traced(row.values["mhz"], *rows) for row in rows]

@@ -36,7 +36,8 @@ _PAPERS = (
     Paper(
         "hbe", "Hierarchical Approach in RNS Base Extension for Asymmetric Cryptography",
         "L. Djath, K. Bigou, A. Tisserand", "ARITH 2019",
-        ("kbe", "hbe", "kbe-extension", "hbe-extension", "channel-multiply", "channel-reduce"), hbe.sections,
+        ("kbe", "hbe", "kbe-extension", "hbe-extension", "kbe-reduction", "hbe-reduction", "channel-multiply",
+         "channel-reduce"), hbe.sections,
     ),
     Paper(
         "rsa64k", "RSA Encryption and Decryption using the Redundant Number System on the FPGA",
