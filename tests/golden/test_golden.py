@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from modmill.cores.multiplier.build import build
+from modmill.design import parse_set
 from modmill.designs import DESIGNS
 
 FILE = Path(__file__).parent / "digests.json"
@@ -21,20 +22,31 @@ CASES = [
     for modulus, io in ((WIDE.get(d.name, "97"), "native"), ("0x1fffffffffffffff", "binary"))
 ]
 FULL = [("sor-1m-p", "secp256k1", "native"), ("sor-ring", "secp256k1", "native"), ("sor-2m", "P-256", "binary")]
+SET = [
+    ("wide", "0x1fffffffffffffff", "native", "pipelined=false"),
+    *((name, "0x1fffffffffffffff", "native", f"moduli={kind}", "w=12") for name in ("kbe", "hbe")
+      for kind in ("light", "short")),
+]  # fmt: skip
+"""Forms that a setting makes."""
 
 
 def key(case):
     return " ".join(case)
 
 
-@pytest.mark.parametrize("case", CASES + FULL, ids=key)
+def made(case):
+    name, modulus, io, *sets = case
+    return build(name, modulus, io, **parse_set(sets))
+
+
+@pytest.mark.parametrize("case", CASES + FULL + SET, ids=key)
 def test_digest(case):
     recorded = json.loads(FILE.read_text())
-    assert build(*case).digest == recorded[key(case)], "the RTL has changed; if that is meant, write digests.json anew"
+    assert made(case).digest == recorded[key(case)], "the RTL has changed; if that is meant, write digests.json anew"
 
 
 def test_file_lists_all_designs_and_no_others():
-    assert json.loads(FILE.read_text()).keys() == {key(c) for c in CASES + FULL}
+    assert json.loads(FILE.read_text()).keys() == {key(c) for c in CASES + FULL + SET}
 
 
 def test_digest_does_not_depend_on_hash_seed():
@@ -50,4 +62,4 @@ def test_digest_does_not_depend_on_hash_seed():
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps({key(c): build(*c).digest for c in CASES + FULL}, indent=1) + "\n")
+    FILE.write_text(json.dumps({key(c): made(c).digest for c in CASES + FULL + SET}, indent=1) + "\n")
