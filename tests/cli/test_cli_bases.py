@@ -33,6 +33,21 @@ def test_text_shows_the_pair_and_the_proof():
     assert all(len(line) <= 120 for line in lines)
 
 
+def test_the_front_of_the_cheapest_reductions():
+    run = bases("-m", "P-192", "-w", 24, "--objective", "reduction")
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert lines[0] == "P-192: 9 + 9 moduli 2^24 - u, u odd, rows of 1" and all(len(line) <= 120 for line in lines)
+    rows = [line.split() for line in lines[3:] if line.strip()[0].isdigit()]
+    found = json.loads(bases("-m", "P-192", "-w", 24, "--objective", "reduction", "--json").stdout)
+    assert [[f"{r['largest_u']:,}", str(r["digits"])] for r in found["front"]] == [row[:2] for row in rows]
+    assert all(row[4:] == ["yes", "yes"] for row in rows)
+    for name, choice in found["choices"].items():
+        assert f"moduli={name} of kbe and hbe: largest u {choice['largest_u']:,}, " in run.stdout
+        better = [r for r in found["front"] if r["largest_u"] <= choice["largest_u"]]
+        assert better and better[-1]["digits"] <= choice["digits"], "a choice below the proved front"
+
+
 def test_rows_of_two():
     run = bases("-m", "P-384", "-w", 24, "-c", 2)
     assert run.returncode == 0, run.stderr

@@ -20,7 +20,6 @@ from modmill.studies.site.site import MARK, require_replaceable
     [
         (("reproduce", "sorr", "-o", "x"), "no paper is called 'sorr'; there are sor, hbe, rsa64k, multistep"),
         (("reproduce", "sor", "-o", "x", "--json", "-"), "--json works only for the tables"),
-        (("reproduce", "sor", "--emit"), "--emit works only with -o"),
         (("view", "tests"), "tests holds no site"),
     ],
 )

@@ -20,7 +20,8 @@ EXTREMES = {
         [{"digit": d, "stages": s, "subtract": b} for d in (2, 4, 32) for s in (1, 2, 3) for b in (True, False)]
         + [{"digit": 3, "loadable": True}, {"digit": 5, "stages": 2, "subtract": False}, {"digit": 16}]
     ),
-    "wide": [{"levels": n, "subtract": b} for n in (0, 1) for b in (True, False)] + [{"multipliers": 3}],
+    "wide": [{"levels": n, "subtract": b} for n in (0, 1) for b in (True, False)]
+    + [{"multipliers": 3}, {"pipelined": False}, {"pipelined": False, "multipliers": 3, "subtract": False}],
     "orup": [{"digit": k, "delay": d} for k in (2, 17) for d in (0, 2, 4)] + [{"digit": 5, "loadable": True}],
     "tenca-koc": (
         [{"w": w, "pes": n, "subtract": b} for w in (1, 2, 3) for n in (1, 2, 4, 7) for b in (True, False)]

@@ -33,6 +33,7 @@ CASES = [
     ("radix64k-ram", P40, {"r": 10, "feedback": True, "lookups": 2, "loadable": True}),
     *(("wide", P40, {"subtract": subtract, "multipliers": k}) for subtract in (True, False) for k in (1, 3)),
     ("wide", 2**61 - 1, {"levels": 0, "dsp": "25x18"}),
+    *(("wide", P40, {"pipelined": False, "multipliers": k}) for k in (1, 3)),
     ("solinas", 2**127 - 1, {}),
     *(("solinas", 2**256 - 2**224 + 2**192 + 2**96 - 1, {"rows": rows}) for rows in (1, 2)),
     ("solinas", 2**224 - 2**96 + 1, {"interval": 26}),

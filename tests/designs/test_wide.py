@@ -16,10 +16,24 @@ def fit(p, **settings):
     return design("wide").fit(p, **settings)
 
 
+@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("multipliers", [1, 3])
 @pytest.mark.parametrize(("p", "subtract"), [(3, True), (5, True), (7, False), (9, True), (13, True), (15, False)])
-def test_all_operands_in_the_machine(p, subtract, multipliers):
-    judge_all(fit(p, subtract=subtract, multipliers=multipliers), step=1 if subtract else 5)
+def test_all_operands_in_the_machine(p, subtract, multipliers, pipelined):
+    judge_all(fit(p, subtract=subtract, multipliers=multipliers, pipelined=pipelined), step=1 if subtract else 5)
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_a_product_without_pipelining_takes_three_clocks(levels):
+    """[15] of Zhang and Dong: 3 clocks, here for x y, q and q m; acceptance, addition and subtraction come on top."""
+    p = 2**61 - 1
+    fitted = fit(p, levels=levels, pipelined=False)
+    starts = [step.start for step in fitted.schedule.steps[:3]]
+    assert (fitted.schedule.interval, starts) == (3, [1, 2, 3])
+    assert fit(p, levels=levels, pipelined=False, multipliers=3).schedule.interval == 1
+    core = build("wide", p, "native", levels=levels, pipelined=False)
+    pairs = [(x, y) for x, y in fitted.corners() if x < p and y < p]
+    assert core.simulate(pairs) == [fitted.multiply(x, y) for x, y in pairs]
 
 
 def test_printed_tiles():

@@ -29,6 +29,12 @@ FORMS = [
     ("radix64k-ram", "0x1fffffffffffffff", "binary", "feedback=true"),
     ("radix64k-table", "0x1fffffffffffffff", "native", "feedback=true", "loadable=true"),
     ("radix64k-mul", "0x1fffffffffffffff", "binary", "redundant=false", "tile=17", "chain=20", "feedback=true"),
+    ("wide", "0x1fffffffffffffff", "native", "pipelined=false"),
+    *(
+        (name, "0x1fffffffffffffff", "native", f"moduli={kind}", "w=12")
+        for name in ("kbe", "hbe")
+        for kind in ("light", "short")
+    ),
 ]
 """Forms of a design that its defaults do not have."""
 FULL = [("sor-1m-p", "secp256k1", "native"), ("sor-ring", "secp256k1", "native"), ("sor-2m", "P-256", "binary")]

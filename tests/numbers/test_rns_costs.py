@@ -3,10 +3,15 @@
 """The cost models against the printed tables and against operations counted while algorithms run."""
 
 import itertools
+from collections import Counter
 from fractions import Fraction
 
 import pytest
 
+from modmill.designs import design
+from modmill.designs.cox_rower.schedule import jobs
+from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.rns import rns_costs as costs
 from modmill.numbers.rns.extension import HBE, KBE
 from modmill.numbers.rns.hybrid_position import HybridPosition
 from modmill.numbers.rns.residues import Base, pseudo_mersenne
@@ -152,3 +157,44 @@ def test_refusals():
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def busy(shape):
+    """Cycles of each unit of a rower with one product, counted in the schedule's jobs."""
+    found = Counter()
+    for job in jobs(shape):
+        for unit, _, cycles in job.uses:
+            found[unit] += cycles
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "modulus", "settings"),
+    [
+        *((name, m, {}) for name in ("kbe", "hbe") for m in ("2^61-1", "secp256k1", "P-384")),
+        *((name, "secp256k1", {"rowers": rowers}) for name in ("kbe", "hbe") for rowers in (4, 8)),
+        *(("hbe", "secp256k1", {"columns": c, "w": w}) for c in (3, 4) for w in (17, 34)),
+        ("kbe", "secp256k1", {"w": 34}), ("hbe", "secp256k1", {"w": 34}),
+    ],
+)  # fmt: skip
+def test_the_units_of_a_rower_are_those_of_the_schedule(name, modulus, settings):
+    shape = design(name).fit(parse_modulus(modulus).value, **settings).params.shape
+    rower, counted = costs.Rower(shape.n, shape.columns, shape.channels_per_rower), busy(shape)
+    assert (rower.multiplier, rower.memory) == (counted["multiplier"], counted["memory"])
+    if shape.columns > 1:
+        assert rower.reduction == counted["fold"]
+    assert rower.interval == max(counted["multiplier"], counted["fold"], counted["memory"])
+
+
+def test_a_pipelined_rower_pays_nothing_for_reductions():
+    never = Fraction(10**9)
+    for algorithm in (None, *costs.TABLE_II):
+        for n in (6, 16, 32, 62):
+            found = costs.pipelined_ratio(algorithm, n)
+            printed = [
+                costs.extension_ratio(n, r) if algorithm is None else costs.product_ratio(algorithm, n, r)
+                for r in (4, never)
+            ]
+            assert 0 < printed[1] - found < Fraction(1, 10**8) and found < printed[0]
+    assert costs.pipelined_ratio(None, 16) == Fraction(160, 272)
+    assert costs.pipelined_ratio(costs.BE_MM, 10**6) - Fraction(1, 2) < Fraction(1, 10**5)

@@ -20,7 +20,7 @@ if sys.argv[1:] == ["--version"]:  # answered before other imports, so that it i
 
 import typer
 
-from modmill.cli import ecc, ecc_build, explore, mutate, parameters, rsa, site, vectors
+from modmill.cli import depth, ecc, ecc_build, explore, mutate, parameters, rsa, site, vectors
 from modmill.cli.options import Folder, Json, Output, Record, Route, Router, Seeds, Set, Target, Top
 from modmill.cli.output import bar, require_writable, results
 from modmill.numbers.shown import name as shown_name
@@ -129,13 +129,23 @@ def bases(
     width: Annotated[int, typer.Option("--width", "-w", min=2, max=256, help="Channel width w in bits.")],
     columns: Annotated[int, typer.Option("--columns", "-c", min=1, help="Moduli in a row: 1 KBE, more HBE.")] = 1,
     channels: Annotated[int | None, typer.Option("--channels", "-n", min=1, help="Moduli in each base.")] = None,
+    objective: Annotated[
+        str, typer.Option(help="nearest: the smallest largest u; reduction: the front of fewest signed digits in u.")
+    ] = "nearest",
     as_json: Json = False,
 ) -> None:
     """Print two bases for RNS Montgomery multiplication, with every inequality that proves them sufficient."""
+    from modmill.cli.bases import reduction
+    from modmill.contract import UnsupportedError
     from modmill.numbers.moduli import parse_modulus
     from modmill.numbers.rns.base_pairs import base_pair
 
     wanted = parse_modulus(modulus)
+    if objective not in ("nearest", "reduction"):
+        raise UnsupportedError(f"--objective takes nearest or reduction, not {shown_name(objective)}")
+    if objective == "reduction":
+        reduction(wanted, width, columns, channels, as_json=as_json)
+        return
     pair, proof = base_pair(wanted.value, width, columns, n=channels)
     if as_json:
         rows = {
@@ -413,6 +423,7 @@ app.command()(site.reproduce)
 app.command()(site.errata)
 app.command()(site.view)
 app.command()(mutate.mutate)
+app.command()(depth.depth)
 app.command()(explore.explore)
 
 

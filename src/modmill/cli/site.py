@@ -30,7 +30,7 @@ def reproduce(
     papers: Papers = [],  # noqa: B006 - typer reads the default, nothing changes it
     measure: Annotated[bool, typer.Option("--measure", help="Measure missing rows (minutes).")] = False,
     emit: Annotated[
-        bool, typer.Option("--emit", help="With -o: emit every core again; show only rows of that RTL (minutes).")
+        bool, typer.Option("--emit", help="Emit every core again; show only rows of that RTL (minutes).")
     ] = False,
     site: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write a site.")] = None,
     output: Output = None,
@@ -44,9 +44,7 @@ def reproduce(
             raise UnsupportedError("--json works only for the tables in the terminal; omit -o")
         _write(site, papers, measure, emit, record)
         return
-    if emit:
-        raise UnsupportedError("--emit works only with -o; the tables in the terminal always emit their cores")
-    _print(papers, measure, output, record)
+    _print(papers, measure, emit, output, record)
 
 
 Paper = Annotated[
@@ -110,12 +108,17 @@ def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Pat
             site, papers, measure=measure, emit=emit, record=record, progress=lambda job: progress(job, 0, 0),
             left_out=stale.append,
         )  # fmt: skip
-    for text in stale:
-        print(f"modmill: {text}: its rows are for other RTL; measure it again", file=sys.stderr)
+    _name(stale)
     print(f"{site}: {sum(name.endswith('.html') for name in files)} pages; open {site / 'index.html'}")
 
 
-def _print(papers: list[str], measure: bool, output: Path | None, record: Path | None) -> None:
+def _name(stale: list[str]) -> None:
+    """Name the cores that have only rows of other RTL."""
+    for text in stale:
+        print(f"modmill: {text}: its rows are for other RTL; measure it again", file=sys.stderr)
+
+
+def _print(papers: list[str], measure: bool, emit: bool, output: Path | None, record: Path | None) -> None:
     from rich.console import Console
 
     from modmill.report.reproduction import as_data, show
@@ -125,9 +128,14 @@ def _print(papers: list[str], measure: bool, output: Path | None, record: Path |
     require_papers(papers)
     require_writable(output)
     found = {}
+    stale: list[str] = []
     with bar() as progress:
         for paper in papers or PAPERS:
-            found[paper] = reproduced(paper, measure=measure, record=record, progress=lambda job: progress(job, 0, 0))
+            found[paper] = reproduced(
+                paper, measure=measure, record=record, progress=lambda job: progress(job, 0, 0), recorded=not emit,
+                left_out=stale.append,
+            )  # fmt: skip
+    _name(stale)
 
     def print_all() -> None:
         for paper, sections in found.items():

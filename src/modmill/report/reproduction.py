@@ -75,7 +75,7 @@ def show(sections: Sequence[Section], console: Console) -> None:
             for line in section.lines:
                 table.add_row(
                     escape(line.what),
-                    *(_text(v) for v in (line.printed, line.predicted, line.measured)),
+                    *(escape(_text(v)) for v in (line.printed, line.predicted, line.measured)),
                     escape(line.why),
                 )
             console.print(table)

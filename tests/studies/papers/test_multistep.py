@@ -60,13 +60,35 @@ def test_what_is_predicted_of_table_1():
 
 
 def test_the_scalar_multiplication():
-    found = lines([multistep._scalar()], "Abstract")
+    found = lines([multistep._scalar(Bench(recorded=True))], "Abstract")
     time = Fraction(16 * 10, 768)
     assert float(time) == pytest.approx(0.20833, abs=1e-5)
     assert found["products in it"].predicted == 3648 == Fraction(760) / time
     assert Fraction(3648, 256) == Fraction("14.25")
     assert found["256-bit scalar multiplication, ms"].predicted == 0.76
     assert found["with the inversion at the end, ms"].predicted == 0.84
+    for how, threads, cycles, ms in (("alone", 1, 105678, 1.38), ("three in step", 3, 166846, 0.72)):
+        of = f"P-256 on multistep, {how}: "
+        assert found[of + "clocks"].measured == cycles and found[of + "clocks"].measured.origins
+        assert found[of + "ms for each at 76.8 MHz"].measured == ms == round(cycles / threads / 76800, 2)
+        assert found[of + "ms for each at 76.8 MHz"].printed == 0.76
+
+
+def test_the_device_explains_no_level():
+    found = lines([multistep._device(Bench(recorded=True))], "Section 4: the clock")
+    levels = [found[f"levels, LUTs with {k}"].measured for k in ("4 inputs (ECP5)", "6 inputs (ALUT)")]
+    assert all(level.origins for level in levels) and min(levels) >= 32
+    assert found["ns a level"].printed == round(1000 / 76.8 / levels[0], 2) < found["ns a level"].measured / 3
+
+
+def test_every_design_of_table_1_has_a_core():
+    compared = multistep._compared(Bench(recorded=True)).lines
+    for reference in ("[12]", "[13]", "[14]", "[15]", "[16]"):
+        (cycles, *_) = [line for line in compared if reference in line.what and line.what.endswith("the result")]
+        assert cycles.measured == cycles.predicted, "its simulation has a row"
+    assert [line.printed for line in multistep._layers().lines if "point" in line.printed] == [
+        "point multiplication", "point doubling, point addition",
+    ]  # fmt: skip
 
 
 def test_the_decrease_is_against_one_row_only():
@@ -99,6 +121,7 @@ def test_measured_cells_come_from_rows_of_the_very_rtl(no_rows, monkeypatch):
 def test_reproduce_shows_every_section(no_rows):
     assert "multistep" in PAPERS
     assert [s.title.split(":")[0] for s in reproduce("multistep", recorded=True)] == [
-        "Table 1", "Section 4", "Products a second and LUT over s", "The compared multipliers on one device",
-        "Abstract", "What is wrong in print", "Schedule of one product, s = 16",
+        "Table 1", "Section 4", "Section 4", "Products a second and LUT over s",
+        "The compared multipliers on one device", "Abstract", "Figure 1", "What is wrong in print",
+        "Schedule of one product, s = 16",
     ]  # fmt: skip

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -290,10 +291,12 @@ class RnsMontgomery(DesignInstance):
         ]  # fmt: skip
 
 
-def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp: str, loadable: bool) -> RnsMontgomery:
+def fit(
+    p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, moduli: str, dsp: str, loadable: bool
+) -> RnsMontgomery:
     """The instance for modulus ``p`` with the least n for which condition C4 holds, a multiple of ``rowers``.
 
-    The moduli are 2^w - u with few signed digits in u. With ``loadable`` the bases are chosen for the largest prime as
+    The moduli are those of `MODULI`. With ``loadable`` the bases are chosen for the largest prime as
     wide as p, so they depend only on the width. Raises UnsupportedError if the settings do not fit together, and
     ValueError if there are no such bases.
     """
@@ -302,15 +305,17 @@ def fit(p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, dsp
     if rowers and n % rowers:
         raise UnsupportedError(f"n must be a multiple of rowers, got n = {n} and rowers = {rowers}")
     served = prev_prime(1 << p.bit_length()) if loadable else p
-    pair, proof = _pair(served, columns, w, n)
+    pair, proof = _pair(served, columns, w, n, moduli)
     if rowers and pair.n % rowers:
-        pair, proof = _pair(served, columns, w, -(-pair.n // rowers) * rowers)
+        pair, proof = _pair(served, columns, w, -(-pair.n // rowers) * rowers, moduli)
     channels_per_rower = pair.n // rowers if rowers else 1
     alike = dealt_alike(pair, channels_per_rower)
     better = sufficiency(alike, served)
     if better.holds:
         pair, proof = alike, better
-    settings = {"w": w, "n": n, "interval": interval, "rowers": rowers, "dsp": dsp, "loadable": loadable}
+    settings = {
+        "w": w, "n": n, "interval": interval, "rowers": rowers, "moduli": moduli, "dsp": dsp, "loadable": loadable,
+    }  # fmt: skip
     params = Params(pair, proof, channels_per_rower, BLOCKS[dsp])
     shape, fitted = params.shape, RnsMontgomery(served, params, settings)
     if memory_words(shape, LEAST_SLOTS) > BLOCK_WORDS:
@@ -336,12 +341,19 @@ def placed(shape: Shape, interval: int) -> Program:
         raise UnsupportedError(f"interval = {interval} does not serve n = {shape.n}: {error}; {hint}") from error
 
 
-def _pair(p: int, columns: int, w: int, n: int) -> tuple[BasePair, Sufficiency]:
+MODULI: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "near": ({"digits": 3}, {"digits": 7}), "light": ({"light": True}, {"digits": 3}, {"digits": 7}), "short": ({},),
+}  # fmt: skip
+"""Arguments of `base_pair` for each choice of moduli; the next are taken where those before have none that suffice."""
+
+
+def _pair(p: int, columns: int, w: int, n: int, moduli: str) -> tuple[BasePair, Sufficiency]:
     """A pair of bases of ``n`` moduli, 0 for the fewest. Raises ValueError if there is none."""
-    try:
-        return base_pair(p, w, columns, n=n or None, even=False, digits=3)
-    except ValueError:
-        return base_pair(p, w, columns, n=n or None, even=False, digits=7)
+    *first, last = MODULI[moduli]
+    for how in first:
+        with suppress(ValueError):
+            return base_pair(p, w, columns, n=n or None, even=False, **how)
+    return base_pair(p, w, columns, n=n or None, even=False, **last)
 
 
 def dealt_alike(pair: BasePair, channels_per_rower: int) -> BasePair:
@@ -370,7 +382,7 @@ SHARE_MAX = 4
 
 def fewest(p: int, settings: Mapping[str, Any]) -> int:
     """The fewest moduli in each base that suffice for p with these settings."""
-    given = {name: settings[name] for name in ("w", "dsp", "loadable")}
+    given = {name: settings[name] for name in ("w", "moduli", "dsp", "loadable")}
     return fit(p, settings.get("columns", 1), n=0, interval=0, rowers=0, **given).params.pair.n
 
 
@@ -387,7 +399,7 @@ def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
     The search takes up to minutes if rowers serve several channels or n exceeds SEARCHED. Then the first limit is the
     number of multiplications, which may be slightly too small, and `fit` refuses an interval without a schedule.
     """
-    given = {name: settings[name] for name in ("w", "n", "rowers", "dsp", "loadable")}
+    given = {name: settings[name] for name in ("w", "n", "rowers", "moduli", "dsp", "loadable")}
     shape = fit(p, settings.get("columns", 1), interval=0, **given).params.shape
     searched = shape.channels_per_rower == 1 and shape.n <= SEARCHED
     least = placed(shape, 0).interval if searched else shape.least_interval
@@ -411,6 +423,10 @@ SETTINGS = (
         least=0, most=N_MAX,
         depends=f"they must fill rows, n must be a multiple of them, and each serves at most {SHARE_MAX} of each base",
         limits=rower_limits, smaller="lower",
+    ),
+    Setting(
+        "moduli", str, "near", "moduli 2^w - u: near: smallest u of three signed digits; light: fewest signed digits; "
+        "short: smallest u", tuple(MODULI),
     ),
     Setting("dsp", str, "18x18", "DSP block that multipliers are tiled to", tuple(BLOCKS)),
     Setting("loadable", bool, False, "load the modulus at run time, any of the same width (native form only)"),

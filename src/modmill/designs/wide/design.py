@@ -4,17 +4,19 @@
 
 Source:  C. J. McIvor, M. McLoone, J. V. McCanny: Hardware Elliptic Curve Cryptographic Processor Over GF(p). IEEE
          Transactions on Circuits and Systems I 53(9), 2006 (256 multipliers); Y. Gong, S. Li: High-throughput FPGA
-         implementation of 256-bit Montgomery modular multiplier. ETCS, 2010 (81 multipliers).
+         implementation of 256-bit Montgomery modular multiplier. ETCS, 2010 (81 multipliers). N. Mulla, A. Kasetwar:
+         FPGA Implementation of an Efficient Montgomery Multiplier For Adaptive Filtering Application. IEEE, 2014 (fully
+         parallel, 3 clocks).
 Formula: T = x y,  q = (T mod R) m' mod R,  m' = -m^-1 mod R,  v = (T + q m) / R
 Range:   x, y < m give v < 2 m for R > m, and one subtraction remains. Without it, R > 4 m: operands below 2 m give
          results below 2 m. The low halves of T and q m add up to R, or both are 0: v = T_hi + (q m)_hi + [T_lo > 0].
 
 256 tiles compute all products of sixteen digits of 16 bits; with four levels of Karatsuba's method 81 = 3^4 are enough.
 A single pipelined multiplier is used in three cycles of each product, and by other products in the cycles between.
-Three multipliers accept operands in every cycle.
+Three multipliers accept operands in every cycle. Without pipelining each of the three products takes one long cycle.
 
-Deviations from the papers, of which we have only the figures: schedule and pipelining are ours; their designs take 32
-and 15 cycles for a product.
+Deviations from the papers, of which we have only the figures: schedule and pipelining are ours; their designs take 32,
+15 and 3 cycles for a product.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ class Wide(BinaryMontgomery):
     def params(self) -> Params:
         """The wide multiplier and the number of copies."""
         width = scanned_bits(self.bits, self.settings)
-        multiplier = Karatsuba(width, self.settings["levels"], BLOCKS[self.settings["dsp"]])
+        multiplier = Karatsuba(width, self.settings["levels"], BLOCKS[self.settings["dsp"]], self.settings["pipelined"])
         return Params(multiplier, self.settings["multipliers"])
 
     @property
@@ -151,6 +153,7 @@ class Wide(BinaryMontgomery):
         return [
             ("multiplier", f"{k.width} x {k.width} bits, split {k.splits} times: {k.tiles} tiles"),
             ("products", f"{3**k.splits} of {k.leaf} x {k.leaf} bits, {k.latency} cycles"),
+            *([] if k.pipelined else [("pipelining", "none: a cycle for each of x y, q and q m")]),
             ("R", f"2^{k.width}"),
             ("operands", "below p" if self.subtract else "below 2 p"),
             ("T that wait", f"{self.params.held}"),
@@ -158,7 +161,7 @@ class Wide(BinaryMontgomery):
 
 
 class Machine(Multiplier):
-    """One or three pipelined long multipliers; adder, subtractor, queue.
+    """One or three long multipliers, pipelined or not; adder, subtractor, queue.
 
     Operands are accepted every ``interval`` cycles if there is room for the result; the machine never stalls. Timing
     does not depend on values. Cost: the multipliers, about 4 LUTs for each bit, a register for T's upper half for each
@@ -250,6 +253,7 @@ DESIGNS = (
             ),
             Setting("multipliers", int, 1, "1: x y, q and q m in turn; 3: one for each, one product per cycle", (1, 3),
                     smaller="lower"),
+            Setting("pipelined", bool, True, "registers in and between DSP blocks; false: one long cycle a product"),
             Setting("dsp", str, "18x18", "DSP block for which products are tiled", tuple(BLOCKS)),
             SUBTRACT,
         ),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A pipelined multiplier of long numbers by Karatsuba's method over explicit tiles.
+"""A multiplier of long numbers by Karatsuba's method over explicit tiles, pipelined or combinational.
 
 a b = P0 + (PM - P0 - P1) 2^h + P1 2^(2h),  P0 = a0 b0,  P1 = a1 b1,  PM = (a0 + a1)(b0 + b1), halves of h bits.
 The carries of the two sums are added after PM, so all three products have operands of h bits. Each level of splitting
@@ -25,11 +25,15 @@ TILE = 2
 
 @dataclass(frozen=True)
 class Karatsuba:
-    """A multiplier of two numbers of ``width`` bits, split at most ``levels`` times, and only if wider than a tile."""
+    """A multiplier of two numbers of ``width`` bits, split at most ``levels`` times, and only if wider than a tile.
+
+    ``pipelined``: with registers in and between the tiles; otherwise combinational.
+    """
 
     width: int
     levels: int
     block: DspBlock
+    pipelined: bool = True
 
     @property
     def splits(self) -> int:
@@ -51,7 +55,9 @@ class Karatsuba:
 
     @property
     def latency(self) -> int:
-        """Cycles from the operands to the product; operands are accepted in every cycle."""
+        """Cycles from the operands to the product, 0 if combinational; operands are accepted in every cycle."""
+        if not self.pipelined:
+            return 0
         added_up = len(tile_rows(self.leaf, self.leaf, self.block)) > 1
         return TILE + added_up + LEVEL * self.splits
 
@@ -63,15 +69,15 @@ class Karatsuba:
         """
 
         def registered(value: Value, what: str, cycles: int = 1) -> Value:
-            for k in range(cycles):
+            for k in range(cycles if self.pipelined else 0):
                 value = later(m, value, f"{name}_{what}_{k}" if cycles > 1 else f"{name}_{what}")
             return value
 
         if self.splits == 0:
-            product = tiled(m, a, b, self.block, TILE, name=name)
+            product = tiled(m, a, b, self.block, TILE if self.pipelined else 0, name=name)
             return registered(product, "p") if self.latency > TILE else product
         h = -(-self.width // 2)
-        inner = Karatsuba(h, self.splits - 1, self.block)
+        inner = Karatsuba(h, self.splits - 1, self.block, self.pipelined)
         a0, b0 = registered(a[:h], "a0"), registered(b[:h], "b0")
         a1, b1 = registered(widened(a[h:], h), "a1"), registered(widened(b[h:], h), "b1")
         sa, sb = registered(a[:h] + a[h:], "sa"), registered(b[:h] + b[h:], "sb")

@@ -26,7 +26,7 @@ from functools import cached_property
 from math import ceil, floor, gcd, log2
 from typing import Any
 
-from modmill.numbers.rns.choice_of_moduli import MAX_CHANNELS, choose_moduli
+from modmill.numbers.rns.choice_of_moduli import MAX_CHANNELS, choose_moduli, light_moduli
 from modmill.numbers.rns.cox import Cox, Loop
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.shown import shortened
@@ -275,12 +275,13 @@ def base_pair(
     first_cox: bool = False,
     even: bool = True,
     digits: int | None = None,
+    light: bool = False,
 ) -> tuple[BasePair, Sufficiency]:
     """The pair of bases for modulus ``p`` with the least n, a multiple of ``columns``; or the given ``n``, checked.
 
-    Moduli come from `choose_moduli`, are coprime to p, and are dealt alternately. The least n is the least for which
-    all inequalities hold, not the least with n w > log2 p. ``p`` >= 3. Raises ValueError with the inequality that fails
-    and its numbers, or if there are too few moduli.
+    Moduli come from `choose_moduli`, or with ``light`` from `light_moduli`; they are coprime to p, and dealt
+    alternately. The least n is the least for which all inequalities hold, not the least with n w > log2 p. ``p`` >= 3.
+    Raises ValueError with the inequality that fails and its numbers, or if there are too few moduli.
     """
     if p < 3:
         raise ValueError(f"the modulus must be at least 3, got {shortened(p)}")
@@ -294,7 +295,10 @@ def base_pair(
     failed: Sufficiency | None = None
     for count in tried:
         try:
-            choice = choose_moduli(w, 2 * count, even=even, digits=digits, avoid=p)
+            if light:
+                choice = light_moduli(w, 2 * count, avoid=p)
+            else:
+                choice = choose_moduli(w, 2 * count, even=even, digits=digits, avoid=p)
         except ValueError:
             if failed is None:
                 raise

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The choice of moduli for two bases: pairwise coprime 2^w - u with the smallest largest u, so that folding is cheap.
+"""The choice of moduli for two bases: pairwise coprime 2^w - u with the smallest largest u, so that folding is cheap,
+or with the fewest signed digits in u.
 
 At most one multiple of each prime can be taken: this is a largest independent set in the graph of candidates that share
 a factor. A solver such as CP-SAT finds as many moduli, but often others: the choice must not change with a solver's
 version, because the emitted RTL follows from it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import gcd
+from math import gcd, prod
 
-from modmill.numbers.rns.residues import coprime
+from modmill.numbers.rns.residues import coprime, signed_digits
 
 MAX_CHANNELS = 1024
 """Largest number of moduli in one base."""
@@ -83,8 +84,47 @@ def choose_moduli(
     return Choice(w, tuple((1 << w) - m for m in taken), proved)
 
 
+def light_moduli(w: int, count: int, *, avoid: int = 1) -> Choice:
+    """``count`` pairwise coprime moduli 2^w - u with few signed digits in all u: as many u = 1 and u = 2^k +- 1 as
+    possible, and three digits with the smallest largest u.
+
+    u is odd and below 2^((w - 6) / 2), with which three folds reduce a sum of 32 products, or below the least power of
+    two that the nearest moduli of three digits need; of the powers of two up to there, the bound is the one with the
+    fewest digits. ``proved`` is False, because the objective is another. Arguments as `choose_moduli`. Raises
+    ValueError as that does, and if three digits below the bound do not suffice.
+    """
+    near = choose_moduli(w, count, even=False, digits=3, avoid=avoid).u[-1].bit_length()
+    choices = [us for bits in range(near, max(near, (w - 6) // 2) + 1) if (us := _light(w, count, bits, avoid))]
+    if not choices:
+        raise ValueError(f"{count} moduli 2^{w} - u need u of more than {near} bits if most have two signed digits")
+    return Choice(w, min(choices, key=lambda us: (signed_digits_of(us), us[-1])), False)
+
+
+def _light(w: int, count: int, bits: int, avoid: int) -> tuple[int, ...]:
+    """The u of `light_moduli` below 2^bits; empty if they do not suffice."""
+    two = [u for u in distances(bits, False, 2) if len(signed_digits(u)) <= 2 and gcd((1 << w) - u, avoid) == 1]
+    taken: tuple[int, ...] = ()
+    for first in [[], *([u] for u in two if u == 1)]:
+        base = prod((1 << w) - u for u in first)
+        others = [u for u in two if u > 1 and gcd((1 << w) - u, base) == 1]
+        conflicts = _conflicts([(1 << w) - u for u in others])
+        found = _largest_independent(conflicts, (1 << len(others)) - 1, _Effort(10_000))
+        chosen = (*first, *(others[i] for i in _vertices(found)))
+        taken = max(taken, chosen, key=lambda us: 3 * len(us) - signed_digits_of(us))
+    taken = tuple(sorted(taken))[:count]
+    if len(taken) < count:
+        base = prod((1 << w) - u for u in taken)
+        taken += choose_moduli(w, count - len(taken), even=False, digits=3, avoid=avoid * base).u
+    return tuple(sorted(taken)) if max(taken) < 1 << bits else ()
+
+
+def signed_digits_of(us: Iterable[int]) -> int:
+    """The signed digits of all u: the additions of one fold modulo each 2^w - u."""
+    return sum(len(signed_digits(u)) for u in us)
+
+
 def distances(bits: int, even: bool, digits: int | None) -> list[int]:
-    """The candidates u < 2^bits in ascending order."""
+    """The candidates u < 2^bits in ascending order: odd (or 0), with at most so many signed digits."""
     zero = [0] if even else []
     if digits is None or 2 * digits > bits:  # no u below 2^bits has more than bits / 2 + 1 signed digits
         return [*zero, *range(1, 1 << bits, 2)]

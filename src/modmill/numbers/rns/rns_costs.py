@@ -10,6 +10,11 @@ ARITH, 2019, Section IV-C, Table II, Figures 2, 4, 5 and 6. r = CMM / CMR, n mod
 
 with KBE; with HBE n^2 becomes n^2 / c (1 + 1 / r), and 2 n CMUL(w, (c-1) w) are added.
 
+These add times, as if a rower did one operation after another. In a pipelined rower the reduction is a unit of its own,
+which works on one number while the multiplier works on the next. There an operation costs cycles of a unit, and the
+interval between products is the largest of the units' sums (`Rower`), not their total: the term 1 / r vanishes, and the
+ratio tends to 1 / c instead of (1 + 1 / r) / c.
+
 Deviations: any c; CMUL(w, (c-1) w) = (c - 1) CMM, which for c = 2 is the paper's CMUL = CMM. "Up to 35 %" (IV-C, for n
 = 6 ... 32) is reached only from n = 54 (r = 4; 33.3 % at n = 32, 37.5 % in the limit). "Below n = 16 HPR with d = 2 is
 faster" (V): by Table II d = 4 is faster from n = 9 (KBE), 11 (r = 2) and 13 (r = 4). Of r = 2, 3, 4 HBE costs
@@ -57,6 +62,60 @@ def product(algorithm: Algorithm, n: int, r: Fraction | int | None = None, c: in
     if r is None:
         return square + linear * n
     return square / _columns(c) * _pair(r) + (linear + 2 * (c - 1)) * n
+
+
+@dataclass(frozen=True)
+class Rower:
+    """Cycles in which a pipelined rower's units are busy with one product of a Montgomery multiplication.
+
+    ``n``: moduli in a base; ``c``: moduli in a row, 1 for KBE; ``share``: channels of each base for one rower. The
+    machine is that of `designs.cox_rower`: a multiplier, a reduction that takes a number in each cycle, and a memory of
+    one port for operands and residues. A test counts the same in its schedule.
+    """
+
+    n: int
+    c: int = 1
+    share: int = 1
+
+    @property
+    def multiplier(self) -> int:
+        """Multiplications: the paper's 2 n / c + 4 + 2 (c - 1), and h |B|."""
+        return self.share * (2 * self.n // self.c + 2 * self.c + 3)
+
+    @property
+    def reduction(self) -> int:
+        """Numbers that enter the reduction: the X_r and Z_r of all rows, and five residues; KBE reduces in a loop that
+        is never the busiest unit, counted as 0."""
+        return self.share * (2 * self.n // self.c + 5) if self.c > 1 else 0
+
+    @property
+    def memory(self) -> int:
+        """Accesses to the memory's port: operands, residues, constants that are no sums, results, and h."""
+        return self.share * (18 + 2 * max(0, self.c - 2)) + 1
+
+    @property
+    def interval(self) -> int:
+        """Least cycles between products: those of the busiest unit."""
+        return max(self.multiplier, self.reduction, self.memory)
+
+
+def pipelined_extension(n: int, c: int = 1) -> Fraction:
+    """Multiplications of one extension by pipelined rowers, in CMM: n^2 / c + c n, for KBE (c = 1) n^2 + n."""
+    return Fraction(_positive(n) ** 2, c) + c * n
+
+
+def pipelined_product(algorithm: Algorithm, n: int, c: int = 1) -> Fraction:
+    """`product` in the busiest unit of pipelined rowers: its multiplications, c = 1 for KBE. Reductions run beside them
+    and are not more: one for each of the 2 n^2 / (c d) sums' terms, and at most one for each other product."""
+    linear = 4 if algorithm.d == 1 else 2 * algorithm.d + 4
+    return Fraction(2 * _positive(n) ** 2, algorithm.d * c) + (linear + 2 * (c - 1)) * n
+
+
+def pipelined_ratio(algorithm: Algorithm | None, n: int, c: int = 2) -> Fraction:
+    """Cost with HBE / cost with KBE by pipelined rowers: of a product, or of one extension if ``algorithm`` is None."""
+    if algorithm is None:
+        return pipelined_extension(n, c) / pipelined_extension(n)
+    return pipelined_product(algorithm, n, c) / pipelined_product(algorithm, n)
 
 
 def extension_ratio(n: int, r: Fraction | int, c: int = 2) -> Fraction:

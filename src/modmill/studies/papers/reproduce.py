@@ -67,14 +67,19 @@ def reproduce(
     record: Path | None = None,
     progress: Callable[[str], None] | None = None,
     recorded: bool = False,
+    left_out: Callable[[str], None] | None = None,
 ) -> Sequence[Section]:
     """The sections of one paper, with existing rows; ``measure`` first measures missing rows (minutes).
 
     ``record``: a results file to which the used rows are added. ``recorded``: find cores by the rows' descriptions,
-    without emitting them (see studies.papers.bench). Raises UnsupportedError for an unknown paper.
+    without emitting them (see studies.papers.bench); otherwise ``left_out`` is called with each core that has only rows
+    of other RTL. Raises UnsupportedError for an unknown paper.
     """
     require_papers([paper])
     bench = Bench(measure, record, progress, recorded)
     found = PAPERS[paper].sections(bench)
     bench.keep()
+    if left_out:
+        for name in bench.stale:
+            left_out(name)
     return found
