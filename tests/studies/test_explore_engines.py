@@ -86,7 +86,8 @@ def test_every_kind_of_choice_is_drawn():
         "Weierstrass", "Montgomery", "Edwards"
     }  # fmt: skip
     assert all(
-        case.line.startswith(f"{'ecc' if case.curve else 'circuit_engine' if case.circuit else 'engine'}(") for case in cases
+        case.line.startswith(f"{'ecc' if case.curve else 'circuit_engine' if case.circuit else 'engine'}(")
+        for case in cases
     )
     circuits = [case for case in cases if case.circuit]
     assert len({dict(case.arguments)["word"] for case in circuits}) > 3 and len({case.design for case in circuits}) == 3

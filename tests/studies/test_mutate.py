@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from modmill.cli.commands import app
+from modmill.cores.ecc.check import every
+from modmill.cores.ecc.machine import EccCore
 from modmill.cores.multiplier import judge
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.verify import Report, exhaust
@@ -16,7 +18,7 @@ from modmill.designs import DESIGNS
 from modmill.flow.mutate import chosen, mutate
 from modmill.flow.simulate import Simulator, widths
 from modmill.report.rows import read
-from modmill.studies.mutate import LENGTHILY, SHORTLY, SUBJECTS, WHOLLY, Subject, check_mutants
+from modmill.studies.mutate import LENGTHILY, SHORTLY, SUBJECTS, WHOLLY, Subject, check_mutants, write
 
 COUNT = 20
 
@@ -100,6 +102,33 @@ def test_all_operands_of_a_small_core_are_simulated(tmp_path):
         faults.append(len(report.failures))
     assert faults[0] == 0
     assert any(faults) and not all(faults[1:])
+
+
+def test_all_messages_of_a_small_engine_are_simulated(tmp_path):
+    """16 exponents and 65537 for each base below each odd modulus of five bits; a wrong machine fails at one."""
+    subject = Subject.read(write("rsa", tmp_path / "rsa"))
+    assert subject.pairs == 17 * sum(range(3, 32, 2))
+    mutated = mutate(subject.verilog, subject.top, 8, 1)
+    check = subject.check(mutated.verilog)
+    faults = [check(number, LENGTHILY) for number in range(9)]
+    assert not faults[0]
+    assert any("all operands" in fault for fault in faults[1:])
+
+
+def test_the_runs_of_a_small_curve_are_counted(tmp_path):
+    subject = Subject.read(write("ecc", tmp_path / "ecc"))
+    assert subject.pairs == 16 * 12 * 10
+    assert len(list(every(EccCore.read(tmp_path / "ecc")))) == 1 + 16 * 12 * 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [([], "either a folder or --subject"), (["--subject", "none"], "no core is known as none; those")],
+)
+def test_refused_arguments(arguments, message):
+    result = CliRunner().invoke(app, ["mutate", *arguments])
+    assert result.exit_code
+    assert message in " ".join((result.output + str(result.exception)).replace("│", " ").split())
 
 
 def test_every_design_is_in_the_table_of_rates():

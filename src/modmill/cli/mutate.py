@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -15,7 +16,13 @@ from modmill.cli.output import bar
 
 
 def mutate(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that build, rsa build or ecc build wrote.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="A folder that build, rsa build or ecc build wrote.")
+    ] = None,
+    subject: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Instead of DIR: a design, rsa or ecc, as in the recorded rates."),
+    ] = "",
     count: Annotated[int, typer.Option(min=1, max=10_000, help="Number of mutants.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw; the same seed draws the same mutants.")] = 1,
     proof_seconds: Annotated[
@@ -30,11 +37,13 @@ def mutate(
     Status 1 if a mutant survives.
     """
     from modmill.report.rows import put
-    from modmill.studies.mutate import Subject, check_mutants
+    from modmill.studies.mutate import Subject, check_mutants, write
 
-    subject = Subject.read(folder)
-    with bar() as progress:
-        report = check_mutants(subject, count, seed, progress=progress, proof_seconds=proof_seconds)
+    if (folder is None) == (not subject):
+        raise typer.BadParameter("give either a folder or --subject")
+    with TemporaryDirectory(prefix="modmill-mutate-") as path, bar() as progress:
+        core = Subject.read(folder or write(subject, Path(path) / subject))
+        report = check_mutants(core, count, seed, progress=progress, proof_seconds=proof_seconds)
     if record is not None:
         put(record, report.row())
     print(json.dumps(report.describe(), indent=2) if as_json else "\n".join(report.lines))

@@ -60,7 +60,7 @@ def build(
 
     require_name(top)
     chosen, (p, width) = multiplier or (CIRCUIT if circuit else DEFAULT), _modulus(modulus, bits, crt)
-    core = _engine(
+    core = _built(
         circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
         word=word, io=io, top=top, cores=cores,
     )  # fmt: skip
@@ -118,7 +118,7 @@ def race(
     entrants = []
     for name in multiplier or (circuits() if circuit else loaded()):
         try:
-            core = _engine(
+            core = _built(
                 circuit, name, p, width, settings, bits=width + blind, method=method, window=window, threads=threads,
                 word=word, io=io, cores=cores,
             )  # fmt: skip
@@ -138,7 +138,7 @@ def race(
     engine_results(found, title, {"bits": width if p else bits, "crt": halves, "target": target}, output)
 
 
-def _engine(circuit: bool, name: str, p: int, width: int, settings: dict[str, str], **options: Any) -> EngineCore:
+def _built(circuit: bool, name: str, p: int, width: int, settings: dict[str, str], **options: Any) -> EngineCore:
     """An engine, or with ``circuit`` one on the circuit, which has no choice of method, window, threads, form or number
     of machines. Raises UnsupportedError as `engine` does, and for such a choice."""
     from modmill.contract import UnsupportedError

@@ -151,6 +151,12 @@ def simulated(
     return run.short() if short else run.faults()
 
 
+def exhaust(core: BuiltEngine, every: Stream, simulator: WordSimulator, report: PairReport) -> Iterator[str]:
+    """Yield the faults of one stream, sent to both instances at full rate."""
+    given = Messages((every, every), (every, every), every, (every, every), "the messages before")
+    return _Simulated(core, given, simulator, report).all()
+
+
 @dataclass
 class _Simulated:
     """Simulations of a check."""
@@ -169,6 +175,10 @@ class _Simulated:
         both = messages.vectors, messages.vectors
         yield from self._run("vectors.json", both, Start(reset=RESETS[2], first=0))
         yield from self.short()
+
+    def all(self) -> Iterator[str]:
+        """Yield faults of the streams at full rate."""
+        yield from self._run("all operands", self.messages.full)
 
     def short(self) -> Iterator[str]:
         """Yield faults of short messages, first alone, then from many starts."""

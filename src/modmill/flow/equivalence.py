@@ -5,8 +5,10 @@
 A miter joins original and mutant on the same inputs; logic that the mutation cannot change is shared. Both start from
 the same arbitrary contents of registers and memories, and outputs must be equal after the first reset: data while it is
 valid, and only as long as all operands were in range. ABC (in Yosys) searches for a state that violates this, with
-`pdr` and, in the exact view, `reach`; if there is none, the mutant is equivalent. There are three views of the netlist:
+`pdr` and, in the exact view, `reach`; if there is none, the mutant is equivalent. There are four views of the netlist:
 
+    flags   Control that no operand, product or word of a written memory reaches is exact, and the gates that the
+            mutation reaches in the same cycle. All other data is a flag alone (`taint`).
     words   Control is exact: registers that a reset sets, registers on which the handshake depends, and the gates
             before them. All other registers, memories, products and sums give arbitrary values, equal on both sides
             unless a flag allows a difference; a register's flag is 1 if the last value stored in it may have differed.
@@ -21,29 +23,32 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from modmill.flow import tools
+from modmill.flow.miter import OUTPUTS, Miter, outputs
 from modmill.flow.mutate import ENABLES, Mutated
-from modmill.flow.netlist import REGISTERS, UNWRITTEN, Bit, Cell, Netlist, register
+from modmill.flow.netlist import REGISTERS, UNWRITTEN, Bit, Cell
+from modmill.flow.taint import Taint
 
 REACHED = "same outputs in every state that a reset reaches"
+TIMING = ("clk", "rst", "i_valid", "o_ready", "k_valid", ENABLES)
+"""Input ports that carry no data."""
 HANDSHAKE = ("i_ready", "o_valid", "k_ready", "o_last")
-OUTPUTS = ("Y", "Q", "RD_DATA")
-"""Output ports of cells."""
 _DUMMY = ".model netlist\n.inputs ys__n0 ys__n1\n.outputs ys__n2\n.names ys__n0 ys__n1 ys__n2\n11 1\n.end\n"
 _MOST_BITS = 800
 """Most bits of control registers without reset; with more of them control is abstract."""
 _EXACT_BITS = 400
 """Most bits of all registers in an exact view."""
+_MEMORY_BITS = 128
+"""Most bits of a memory of control words that is exact."""
 _PRODUCT_BITS = 20
 """Most bits of a product that stays exact."""
-_WORD_BITS = 6
-"""Most address bits of a memory with a flag for each word."""
+_STATE = frozenset({*REGISTERS, "$mem_v2", "$mul"})
 _ARITHMETIC = ("$add", "$sub", "$neg", "$lt", "$le", "$gt", "$ge", "$eq", "$ne")
 
 
@@ -59,12 +64,12 @@ def equivalent(
 
     ``power_up``: cycles of the reset after power-up. ``operands``: range of i_a and i_b. Raises ToolError if Yosys
     cannot be run."""
-    found = set[int]()
-    for view in _views(mutated):
+    found, graph = set[int](), _Graph(mutated.module)
+    for view in _views(mutated, graph):
         left = [k for k in numbers if k not in found]
-        miters = {f"m{k}": _miter(mutated, k, view, power_up, operands) for k in left}
+        miters = {f"m{k}": _Pair(mutated, graph, k, view, power_up).miter(operands) for k in left}
         if miters:
-            found |= {int(name[1:]) for name in _unreached(miters, seconds * view.patience, exact=view.tables)}
+            found |= {int(name[1:]) for name in _unreached(miters, seconds * view.patience, exact=view.reach)}
     return found
 
 
@@ -78,26 +83,60 @@ class Operands:
     step: int = 0
 
 
+class _Graph:
+    """The cells of a module, and what depends on what. ``highest``: the highest number of a net."""
+
+    def __init__(self, module: Mapping[str, Any]) -> None:
+        self.cells: Mapping[str, Cell] = module["cells"]
+        self._users = defaultdict[Bit, list[str]](list)
+        for name, cell in self.cells.items():
+            for port, bits in cell["connections"].items():
+                if port not in OUTPUTS:
+                    for bit in bits:
+                        self._users[bit].append(name)
+        nets = [*self._users, *(b for cell in self.cells.values() for b in outputs(cell))]
+        nets += [b for port in module["ports"].values() for b in port["bits"]]
+        self.highest = max(b for b in nets if isinstance(b, int))
+
+    def touched(self, first: Sequence[Bit], through: bool = True) -> tuple[set[Bit], set[str]]:
+        """Nets and cells that depend on ``first``; ``through``: also in later cycles and behind products."""
+        todo, found, done = [*first], {*first}, set[str]()
+        while todo:
+            for name in self._users.get(todo.pop(), ()):
+                if name not in done and (through or self.cells[name]["type"] not in _STATE):
+                    done.add(name)
+                    new = [b for b in outputs(self.cells[name]) if b not in found]
+                    found.update(new)
+                    todo += new
+        return found, done
+
+
 @dataclass(frozen=True)
 class _View:
-    """``kept``: exact registers. ``cut``: gates that are abstract. ``words``: one flag for each other register, not one
-    for each of its bits. ``tables``: memories that are never written are exact. ``patience``: factor of its time
-    limit."""
+    """``kept``: exact registers. ``cut``: gates that are abstract. ``data``: cells with flags alone, except gates
+    behind the mutation. ``words``: one flag for each other register, not one for each of its bits. ``tables``: memories
+    that are never written are exact, and written ones outside ``loose``. ``reach``: also searched by `reach`.
+    ``patience``: factor of its time limit."""
 
     kept: Set[str]
-    cut: Set[str]
+    cut: Set[str] = frozenset()
+    data: Set[str] = frozenset()
     words: bool = False
     tables: bool = False
+    loose: Set[str] = frozenset()
+    reach: bool = False
     patience: int = 1
 
 
-def _views(mutated: Mutated) -> Iterator[_View]:
+def _views(mutated: Mutated, graph: _Graph) -> Iterator[_View]:
     cells = mutated.module["cells"]
     registers = {name for name, cell in cells.items() if cell["type"] in REGISTERS}
 
     def bits(names: Set[str]) -> int:
         return sum(len(cells[name]["connections"]["Q"]) for name in names)
 
+    data = _data(mutated.module, graph)
+    yield _View(registers - data, data=data, tables=True, loose=data)
     least = {name for name in cells if name.startswith(f"${UNWRITTEN}")} | mutated.resets
     control = least | (_behind(mutated.module, (), through=True) & registers)
     kept = control if bits(control) <= _MOST_BITS else least
@@ -108,7 +147,12 @@ def _views(mutated: Mutated) -> Iterator[_View]:
     yield _View(kept, products)
     if bits(registers) <= _EXACT_BITS:
         large = {n for n in products if len(cells[n]["connections"]["Y"]) > _PRODUCT_BITS}
-        yield _View(registers, large, tables=True, patience=4)
+        written = {name for name, cell in cells.items() if _is_written(cell)}
+        yield _View(registers, large, tables=True, loose=written, reach=True, patience=4)
+
+
+def _is_written(cell: Cell) -> bool:
+    return cell["type"] == "$mem_v2" and int(cell["parameters"]["WR_PORTS"], 2) > 0
 
 
 def _behind(module: Mapping[str, Any], registers: Iterable[str], through: bool) -> set[str]:
@@ -131,6 +175,20 @@ def _behind(module: Mapping[str, Any], registers: Iterable[str], through: bool) 
     return seen
 
 
+def _data(module: Mapping[str, Any], graph: _Graph) -> set[str]:
+    """Cells that an operand reaches in some cycle, or a word of a memory that is written and not small."""
+    ports = [p for name, p in module["ports"].items() if p["direction"] == "input" and name not in TIMING]
+    first = [b for port in ports for b in port["bits"]]
+    for cell in graph.cells.values():
+        if (
+            _is_written(cell)
+            and int(cell["parameters"]["SIZE"], 2) * int(cell["parameters"]["WIDTH"], 2) > _MEMORY_BITS
+        ):
+            first += outputs(cell)
+    reached, _ = graph.touched(first)
+    return {name for name, cell in graph.cells.items() if not reached.isdisjoint(outputs(cell))}
+
+
 def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float, exact: bool) -> set[str]:
     """The miters whose output is never 1. ``exact``: also by `reach`, which needs few registers."""
     write = [f"setattr -mod -unset top *; setattr -mod -set top 1 {n}; write_aiger -zinit {n}.aig" for n in miters]
@@ -143,7 +201,10 @@ def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float, exact: bool
         folder = Path(path)
         (folder / "miters.json").write_text(json.dumps({"creator": "modmill", "modules": miters}))
         tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
-        proofs = [f"scleanup; scorr; write_aiger {{0}}.aig; pdr -T {seconds:.0f}", f"reach -T {seconds:.0f}"]
+        proofs = [
+            f"scleanup; scorr; scleanup; scorr; write_aiger {{0}}.aig; pdr -T {seconds:.0f}",
+            f"reach -T {seconds:.0f}",
+        ]
         for prove in proofs[: 1 + exact]:
             answers = _asked(folder, left, prove, 60 + 3 * seconds * len(left))
             found |= {name for name, answer in answers.items() if answer == "UNSAT"}
@@ -174,186 +235,129 @@ def _never(aiger: Path) -> bool:
     return lines[latches : latches + 1] == [b"0"]
 
 
-class _Miter(Netlist):
-    """A netlist, built cell by cell. ``clk``: its clock."""
+class _Pair:
+    """Original and mutant ``number`` side by side in one netlist."""
 
-    def __init__(self, module: dict[str, Any], first: int, clk: list[Bit]) -> None:
-        super().__init__(module)
-        self._next, self._clk = first, clk
+    def __init__(self, mutated: Mutated, graph: _Graph, number: int, view: _View, power_up: int) -> None:
+        mutant, self._ports = mutated.mutants[number - 1], mutated.module["ports"]
+        self._cells, self._view, self._highest = graph.cells, view, graph.highest
+        initial = mutant.kind == "initial" and mutant.cell != "$mem_v2"
+        self._first = mutated.places[number - 1] if initial else ""  # a register with other contents at power-up
+        self._enables = set(self._ports[ENABLES]["bits"])
+        self._enable: Bit = "x" if initial else self._ports[ENABLES]["bits"][number]
+        start = self._cells[self._first]["connections"]["Q"] if initial else [self._enable]
+        self._touched, _ = graph.touched(start)
+        self._net = Miter({"cells": {}, "ports": {}, "netnames": {}}, 2 * graph.highest + 2, self._ports["clk"]["bits"])
+        for name, port in self._ports.items():
+            if port["direction"] == "input" and name != ENABLES:
+                self._net.module["ports"][name] = {"direction": "input", "bits": port["bits"]}
+        self._started, self._reset = self._net.started(self._ports["rst"]["bits"], power_up)
+        self._drivers = {c["connections"]["Y"][0]: c for c in self._cells.values() if len(outputs(c)) == 1
+                         and "Y" in c["connections"]}  # fmt: skip
+        self._taint, self._zone = None, set[str]()
+        if view.data:
+            data = {name: self._cells[name] for name in self._cells if name in view.data}
+            reached, inexact = self._touched, {b for cell in data.values() for b in outputs(cell)}
+            self._zone = set() if initial else graph.touched(start, through=False)[1] & data.keys()
+            self._touched = (reached - inexact) | {b for name in self._zone for b in outputs(data[name])}
+            self._taint = Taint(self._net, self._seen, data, reached, self._zone, first=self._first)
 
-    def gate(self, type_: str, a: Sequence[Bit], b: Sequence[Bit] | None = None) -> Bit:
-        """The output of a new cell with one output bit."""
-        return (self.add(type_, A=list(a)) if b is None else self.add(type_, A=list(a), B=list(b)))[0]
+    def miter(self, operands: Operands | None) -> dict[str, Any]:
+        """A module whose output is 1 if relevant outputs of original and mutant differ."""
+        net = self._net
+        for name, cell in self._cells.items():
+            self._put(name, cell)
+        running = net.gate("$not", [self._reset])
+        counts = [running] if operands is None else [running, _in_range(net, self._ports, operands, running)]
+        wrong = net.gate("$reduce_or", [*self._outputs(), "0"])
+        net.module["ports"]["bad"] = {"direction": "output", "bits": net.add("$reduce_and", A=[wrong, *counts])}
+        net.prune("bad")
+        return net.module
 
-    def held(self, bits: list[Bit], found: list[Bit] | None = None, first: str = "0") -> list[Bit]:
-        """A word delayed by one cycle; at power-up all its bits are ``first``."""
-        found = found or self.fresh(len(bits))
-        name = f"held${found[0]}"
-        self.cells[f"${name}"] = register(self._clk, bits, found)
-        init = {"init": first * len(bits)}
-        self.module["netnames"][name] = {"hide_name": 0, "bits": found, "attributes": init}
-        return found
+    def _seen(self, bit: Bit, side: int) -> Bit:
+        """The net of a bit on one side."""
+        if bit in self._enables:
+            return "1" if side and bit == self._enable else "0"
+        if bit == self._ports["rst"]["bits"][0]:
+            return self._reset
+        return bit + self._highest if side and bit in self._touched and isinstance(bit, int) else bit
 
-    def started(self, rst: list[Bit], cycles: int) -> tuple[Bit, Bit]:
-        """A bit that is 1 after the first cycle, and the reset, which lasts for ``cycles`` cycles after power-up."""
-        bits: list[Bit] = ["1"]
-        for _ in range(cycles):
-            bits += self.held(bits[-1:])
-        return bits[1], self.gate("$or", rst, [self.gate("$not", bits[-1:])])
-
-    def any_value(self, name: str, bits: list[Bit]) -> None:
-        """A new input of the miter: an arbitrary value in each cycle."""
-        self.module["ports"][name] = {"direction": "input", "bits": list(dict.fromkeys(bits))}
-
-    def unlike(self, name: str, differs: list[Bit], one: list[Bit], two: list[Bit]) -> None:
-        """Make ``two`` equal to ``one``, except for arbitrary values in the bits of ``differs``."""
-        other = self.fresh(len(one))
-        self.any_value(name, other)
-        self.add("$xor", two, A=one, B=self.add("$and", width=len(one), A=differs, B=other))
-
-    def after(self, cell: Cell, pins: Mapping[str, list[Bit]]) -> list[Bit]:
-        """The next value of a register."""
-        parameters, new = cell["parameters"], pins["D"]
-
-        def chosen(port: str, low: list[Bit], high: list[Bit]) -> list[Bit]:
-            if not int(parameters[f"{port}_POLARITY"], 2):
-                low, high = high, low
-            return self.add("$mux", width=len(new), A=low, B=high, S=pins[port])
-
-        value: list[Bit] = [bit if bit in "01" else "0" for bit in reversed(parameters.get("SRST_VALUE", ""))]
-        if cell["type"] == "$sdffce":
-            new = chosen("SRST", new, value)
-        if "EN" in pins:
-            new = chosen("EN", pins["Q"], new)
-        if cell["type"] in ("$sdff", "$sdffe"):
-            new = chosen("SRST", new, value)
-        return new
-
-    def memory(self, name: str, cell: Cell, one: Mapping[str, list[Bit]], two: Mapping[str, list[Bit]]) -> None:
-        """Reads give arbitrary values, equal on both sides unless a flag says that the words differ: one flag for each
-        word, or one for all words of a large memory."""
-        parameters = cell["parameters"]
-        width, bits = (int(parameters[key], 2) for key in ("WIDTH", "ABITS"))
-        reads, writes = (int(parameters[key], 2) for key in ("RD_PORTS", "WR_PORTS"))
-
-        def part(pins: Mapping[str, list[Bit]], port: str, size: int, k: int) -> list[Bit]:
-            return pins[port][k * size : (k + 1) * size]
-
-        words = 1 << bits if bits <= _WORD_BITS else 1
-        differs = [self.fresh(1)[0] for _ in range(words)]
-        for word in range(words):
-            state = differs[word]
-            address: list[Bit] = ["1" if word >> k & 1 else "0" for k in range(bits)]
-            for k in range(writes):
-                enables = [part(pins, "WR_EN", width, k) for pins in (one, two)]
-                places = [part(pins, "WR_ADDR", bits, k) for pins in (one, two)]
-                if words > 1:
-                    here = [[self.gate("$eq", place, address)] * width for place in places]
-                    enables = [self.add("$and", width=width, A=e, B=h) for e, h in zip(enables, here, strict=True)]
-                data = [part(pins, "WR_DATA", width, k) for pins in (one, two)]
-                stored = [self.add("$and", width=width, A=e, B=d) for e, d in zip(enables, data, strict=True)]
-                spoilt = [self.gate("$ne", *enables), self.gate("$ne", *stored)]
-                if words == 1:
-                    spoilt.append(self.gate("$and", [self.gate("$ne", *places)], [self.gate("$reduce_or", enables[0])]))
-                whole = "0" if words == 1 else self.gate("$reduce_and", enables[0])
-                kept = self.gate("$and", [state], [self.gate("$not", [whole])])
-                state = self.gate("$reduce_or", [*spoilt, kept])
-            self.held([state], [differs[word]])
-        for k in range(reads):
-            read, other = (part(pins, "RD_DATA", width, k) for pins in (one, two))
-            self.any_value(f"free${name}${k}", read)
-            if read == other:
-                continue
-            places = [part(p, "RD_ADDR", bits, k) for p in (one, two)]
-            stale = differs[0] if words == 1 else self.add("$shiftx", A=differs, B=places[0])[0]
-            differ = self.gate("$or", [self.gate("$ne", *places)], [stale])
-            self.unlike(f"other${name}${k}", [differ] * width, read, other)
-
-
-def _miter(mutated: Mutated, number: int, view: _View, power_up: int, operands: Operands | None) -> dict[str, Any]:
-    """Original and mutant ``number`` with one output, which is 1 if their relevant outputs differ."""
-    mutant = mutated.mutants[number - 1]
-    cells: dict[str, Cell] = mutated.module["cells"]
-    ports = mutated.module["ports"]
-    loose = mutated.places[number - 1] if mutant.kind == "initial" and mutant.cell != "$mem_v2" else ""
-    enables = ports[ENABLES]["bits"]
-    highest = max(b for c in cells.values() for bits in c["connections"].values() for b in bits if isinstance(b, int))
-    highest = max(highest, *(b for p in ports.values() for b in p["bits"] if isinstance(b, int)))
-    touched = _touched(cells, cells[loose]["connections"]["Q"] if loose else [enables[number]])
-    net = _Miter({"cells": {}, "ports": {}, "netnames": {}}, 2 * highest + 2, ports["clk"]["bits"])
-    for name, port in ports.items():
-        if port["direction"] == "input" and name != ENABLES:
-            net.module["ports"][name] = {"direction": "input", "bits": port["bits"]}
-    started, reset = net.started(ports["rst"]["bits"], power_up)
-
-    def seen(bit: Bit, side: int) -> Bit:
-        if bit in seen_enables:
-            return "1" if side and bit == enables[number] else "0"
-        if bit == ports["rst"]["bits"][0]:
-            return reset
-        return bit + highest if side and bit in touched and isinstance(bit, int) else bit
-
-    seen_enables = set(enables)
-    drivers = {
-        cell["connections"]["Y"][0]: cell for cell in cells.values() if len(cell["connections"].get("Y", ())) == 1
-    }
-
-    def known(bit: Bit, side: int) -> str:
+    def _known(self, bit: Bit, side: int) -> str:
         """0 or 1 for a constant, also behind the cells of other mutations; empty for other nets."""
-        bit = seen(bit, side)
-        cell = drivers.get(bit) if isinstance(bit, int) else None
+        bit = self._seen(bit, side)
+        cell = self._drivers.get(bit) if isinstance(bit, int) else None
         if cell is None or cell["type"] not in ("$or", "$xor", "$and"):
             return bit if isinstance(bit, str) and bit in "01" else ""
-        one, two = (known(cell["connections"][port][0], side) for port in "AB")
+        one, two = (self._known(cell["connections"][port][0], side) for port in "AB")
         if not one or not two:
             return ""
         return {"$or": max(one, two), "$and": min(one, two), "$xor": "01"[one != two]}[cell["type"]]
 
-    for name, cell in cells.items():
-        pins, type_ = cell["connections"], cell["type"]
-        sides = [{port: [seen(b, side) for b in bits] for port, bits in pins.items()} for side in (0, 1)]
-        both = sides[0] != sides[1]
-        if (
-            type_ == "$mem_v2"
-            and view.tables
-            and all(known(bit, side) == "0" for bit in pins["WR_EN"] for side in (0, 1))
-        ):
-            for side in range(1 + both):
-                net.cells[f"{name}${side}"] = {**cell, "connections": sides[side], "attributes": {}}
-        elif type_ == "$mem_v2":
-            net.memory(name, cell, *sides)
+    def _put(self, name: str, cell: Cell) -> None:
+        """Add a cell, once or for each side, or what the view has in its place."""
+        net, view, pins, type_ = self._net, self._view, cell["connections"], cell["type"]
+        if name in view.data and type_ in _STATE:
+            net.any_value(f"free${name}", outputs(cell))
+            return
+        sides = [{port: [self._seen(b, side) for b in bits] for port, bits in pins.items()} for side in (0, 1)]
+        both = sides[0] != sides[1] and (name not in view.data or name in self._zone)
+        if type_ == "$mem_v2" and not self._is_table(pins):
+            if view.tables and name not in view.loose:
+                net.exact_memory(name, cell, sides[: 1 + both], self._started)
+            else:
+                net.memory(name, cell, *sides)
         elif name in view.cut:
             net.any_value(f"free${name}", sides[0]["Y"])
             if both:
                 inputs = [[*side["A"], *side.get("B", ())] for side in sides]
                 differs = [net.gate("$ne", *inputs)] * len(pins["Y"])
                 net.unlike(f"other${name}", differs, sides[0]["Y"], sides[1]["Y"])
-        elif type_ in REGISTERS and name not in view.kept:
-            net.any_value(f"free${name}", sides[0]["Q"])
-            if both:
-                one, two = (net.after(cell, side) for side in sides)
-                unlike = [net.gate("$ne", one, two)] if view.words else net.add("$xor", width=len(one), A=one, B=two)
-                differs = net.held(unlike, first="1" if name == loose else "0") * (len(one) // len(unlike))
-                net.unlike(f"other${name}", differs, sides[0]["Q"], sides[1]["Q"])
         elif type_ in REGISTERS:
-            for side in range(1 + both):  # at power-up an arbitrary value, equal on both sides
-                if side == 0 or name == loose:
-                    first = net.fresh(len(pins["Q"]))
-                    net.any_value(f"first${name}${side}", first)
-                stored = net.fresh(len(first))
-                net.add("$mux", sides[side]["Q"], A=first, B=stored, S=[started])
-                net.cells[f"{name}${side}"] = {**cell, "connections": sides[side] | {"Q": stored}, "attributes": {}}
+            self._put_register(name, cell, sides, both)
         else:
             for side in range(1 + both):
                 net.cells[f"{name}${side}"] = {**cell, "connections": sides[side], "attributes": {}}
-    running = net.gate("$not", [reset])
-    counts = [running] if operands is None else [running, _in_range(net, ports, operands, running)]
-    wrong = net.gate("$reduce_or", [*_outputs(net, ports, seen), "0"])
-    net.module["ports"]["bad"] = {"direction": "output", "bits": net.add("$reduce_and", A=[wrong, *counts])}
-    return net.module
+
+    def _is_table(self, pins: Mapping[str, list[Bit]]) -> bool:
+        return self._view.tables and all(self._known(bit, side) == "0" for bit in pins["WR_EN"] for side in (0, 1))
+
+    def _put_register(self, name: str, cell: Cell, sides: Sequence[Mapping[str, list[Bit]]], both: bool) -> None:
+        """An exact register has an arbitrary value at power-up, equal on both sides."""
+        net = self._net
+        if name not in self._view.kept:
+            net.any_value(f"free${name}", sides[0]["Q"])
+            if both:
+                one, two = (net.after(cell, side) for side in sides)
+                words = self._view.words
+                unlike = [net.gate("$ne", one, two)] if words else net.add("$xor", width=len(one), A=one, B=two)
+                differs = net.held(unlike, first="1" if name == self._first else "0") * (len(one) // len(unlike))
+                net.unlike(f"other${name}", differs, sides[0]["Q"], sides[1]["Q"])
+            return
+        for side in range(1 + both):
+            if side == 0 or name == self._first:
+                first = net.fresh(len(cell["connections"]["Q"]))
+                net.any_value(f"first${name}${side}", first)
+            stored = net.fresh(len(first))
+            net.add("$mux", sides[side]["Q"], A=first, B=stored, S=[self._started])
+            net.cells[f"{name}${side}"] = {**cell, "connections": {**sides[side], "Q": stored}, "attributes": {}}
+
+    def _outputs(self) -> Iterator[Bit]:
+        """Bits that are 1 if outputs differ; data outputs count only while valid."""
+        net = self._net
+        for name, port in self._ports.items():
+            if port["direction"] != "output":
+                continue
+            if self._taint:
+                differ = self._taint.any(map(self._taint.of, port["bits"]))
+            else:
+                one, two = ([self._seen(b, side) for b in port["bits"]] for side in (0, 1))
+                differ = "0" if one == two else net.gate("$ne", one, two)
+            if name.startswith("o_") and name != "o_valid":
+                differ = net.all_of([differ, self._seen(self._ports["o_valid"]["bits"][0], 0)])
+            yield differ
 
 
-def _in_range(net: _Miter, ports: Mapping[str, Any], operands: Operands, running: Bit) -> Bit:
+def _in_range(net: Miter, ports: Mapping[str, Any], operands: Operands, running: Bit) -> Bit:
     """A bit that is 1 until an operand above the largest is offered outside a reset."""
     wrong = []
     for name in ("i_a", "i_b"):
@@ -367,7 +371,7 @@ def _in_range(net: _Miter, ports: Mapping[str, Any], operands: Operands, running
     return net.gate("$not", [either])
 
 
-def _number(net: _Miter, bits: list[Bit], operands: Operands) -> list[Bit]:
+def _number(net: Miter, bits: list[Bit], operands: Operands) -> list[Bit]:
     """The binary integer at a port."""
     if not operands.digit:
         return bits
@@ -378,38 +382,3 @@ def _number(net: _Miter, bits: list[Bit], operands: Operands) -> list[Bit]:
         above: list[Bit] = ["0"] * (operands.step * k)
         total = net.add("$add", width=width, A=total, B=above + digit)
     return total
-
-
-def _touched(cells: Mapping[str, Cell], first: Sequence[Bit]) -> set[Bit]:
-    """Nets that depend on ``first``."""
-    users = defaultdict(list)
-    for name, cell in cells.items():
-        for port, bits in cell["connections"].items():
-            if port not in OUTPUTS:
-                for bit in bits:
-                    users[bit].append(name)
-    todo, found, done = [*first], {*first}, set[str]()
-    while todo:
-        for name in users[todo.pop()]:
-            if name in done:
-                continue
-            done.add(name)
-            pins = cells[name]["connections"]
-            new = [b for port in OUTPUTS for b in pins.get(port, ()) if b not in found]
-            found.update(new)
-            todo += new
-    return found
-
-
-def _outputs(net: _Miter, ports: Mapping[str, Any], seen: Callable[[Bit, int], Bit]) -> Iterator[Bit]:
-    """Bits that are 1 if outputs differ; data outputs count only while valid."""
-    for name, port in ports.items():
-        if port["direction"] != "output":
-            continue
-        one, two = ([seen(b, side) for b in port["bits"]] for side in (0, 1))
-        if one == two:
-            continue
-        differ = net.gate("$ne", one, two)
-        if name.startswith("o_") and name != "o_valid":
-            differ = net.gate("$and", [differ], [seen(ports["o_valid"]["bits"][0], 0)])
-        yield differ

@@ -207,8 +207,8 @@ def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
         large.sort(key=lambda file: -file.stat().st_size)
         objects = list(pool.map(_object, [*large, folder / "cpp" / "modmill.cpp"]))
         linked = folder / "library.so"
-        files = map(str, [*objects, *runtime.result()])
-        tools.run([*tools.compiler().command, "-shared", "-s", "-o", str(linked), *files], name="c++", cwd=folder)
+        made = map(str, [*objects, *runtime.result()])
+        tools.run([*tools.compiler().command, "-shared", "-s", "-o", str(linked), *made], name="c++", cwd=folder)
         _put(linked, library)
 
 

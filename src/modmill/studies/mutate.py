@@ -15,14 +15,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from modmill.contract import Binary, Contract, Digits, UnsupportedError
 from modmill.cores import pair_check
+from modmill.cores.built import BuiltEngine, Message
 from modmill.cores.ecc import check as ecc_check
 from modmill.cores.ecc import machine as ecc
+from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.folder import load
 from modmill.cores.multiplier.verify import FULL, SHORT, Report, exhaust, simulate
 from modmill.cores.rsa import check as engine_check
@@ -33,6 +35,8 @@ from modmill.flow.equivalence import REACHED, Operands, equivalent
 from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
 from modmill.flow.simulate import Simulator, widths
 from modmill.flow.words import WordSimulator
+from modmill.numbers.curves.affine import Weierstrass
+from modmill.numbers.shown import name as shown
 from modmill.report.rows import Row
 from modmill.version import __version__
 
@@ -42,6 +46,8 @@ LONG = 20_000
 """Number of random products for a mutant without proof."""
 EXHAUSTIVE = 500_000
 """Largest number of pairs of operands that are all simulated."""
+RUNS = 20_000
+"""Largest number of powers, or of multiples of points, that are all simulated in an engine."""
 SHORTLY, WHOLLY, LENGTHILY = range(3)
 """Simulations of a mutant: as in `build`, as in `check`, and as in `check` with `LONG` random products and all pairs of
 operands."""
@@ -67,6 +73,12 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 )  # fmt: skip
 """The cores with rates in ``results``: every design at a small modulus, with words so short that it has several. Where
 the proofs are too large, the form is binary: then all pairs of operands are simulated."""
+ENGINES: dict[str, Callable[[], BuiltEngine]] = {
+    "rsa": lambda: engine.engine("multistep", width=5, bits=4, threads=1, window=2),
+    "ecc": lambda: ecc.ecc(Weierstrass(11, (2, 4), 13, a=1, b=6), "montgomery-array", {"loadable": False}, threads=1),
+}
+"""The engines with rates in ``results``, so small that all messages can be simulated: powers of 4-bit exponents modulo
+all numbers of 5 bits; the 13 points of y^2 = x^3 + x + 6 over F_11."""
 STATES = ("killed", "equivalent", "exhausted", "survived")
 
 Check = Callable[[int, int], str]
@@ -160,7 +172,7 @@ class MutantReport:
 class Subject:
     """The core or engine to be mutated. ``check``: makes a simulation from a mutated text. ``power_up``: cycles of the
     reset after power-up. ``operands``: the range of numbers at its ports, unless they are residues. ``pairs``: number
-    of all pairs of operands if they are simulated, else 0."""
+    of all pairs of operands, or of all runs of an engine, if they are simulated, else 0."""
 
     name: str
     verilog: str
@@ -217,36 +229,58 @@ def _operands(contract: Contract) -> Operands | None:
     return None
 
 
+def write(name: str, folder: Path) -> Path:
+    """Write the core of a design in `SUBJECTS`, or of an engine in `ENGINES`, without a check.
+
+    Raises ValueError for another name."""
+    if name in ENGINES:
+        return ENGINES[name]().write(folder, f"modmill mutate --subject {name}")
+    for design, modulus, io, settings in SUBJECTS:
+        if design == name:
+            return build(design, modulus, io, **settings).write(folder, check=False)
+    known = ", ".join([*ENGINES, *(design for design, *_ in SUBJECTS)])
+    raise UnsupportedError(f"no core is known as {shown(name)}; those with rates are {known}")
+
+
 def _engine(folder: Path, _: int) -> Subject:
     core = engine.read(folder)
     what = {"engine": "rsa", **core.about()}
-    return _machine(folder, core, what, lambda: engine_check.messages(core), "powers")
+    runs = sum(engine_check.moduli(core)) * ((1 << core.layout.powers[0].bits) + 1) if core.fitted.load else RUNS + 1
+    every = partial(engine_check.every, core)
+    return _machine(folder, core, what, lambda: engine_check.messages(core), "powers", every, runs)
 
 
 def _ecc(folder: Path, _: int) -> Subject:
     core = ecc.read(folder)
-    return _machine(folder, core, {"engine": "ecc", **core.about()}, lambda: ecc_check.messages(core), "results")
+    what, curve = {"engine": "ecc", **core.about()}, core.curve
+    runs = (curve.n - 1) * (curve.p - 1) << core.bits if core.jobs == ("multiply",) and core.cores == 1 else RUNS + 1
+    every = partial(ecc_check.every, core)
+    return _machine(folder, core, what, lambda: ecc_check.messages(core), "results", every, runs)
 
 
 def _machine(
-    folder: Path, core: Any, about: dict[str, Any], messages: Callable[[], pair_check.Messages], kind: str
-) -> Subject:
+    folder: Path, core: Any, about: dict[str, Any], messages: Callable[[], pair_check.Messages], kind: str,
+    every: Callable[[], Iterator[Message]], runs: int,
+) -> Subject:  # fmt: skip
     name, given = folder.resolve().name, messages()
+    whole = pair_check.Stream(core, every()) if runs <= RUNS else None
 
     def check(verilog: str) -> Check:
         simulator = WordSimulator(verilog, core.word, top=core.top, instances=2, power_up=core.power_up)
 
         def run(number: int, how: int) -> str:
-            if how == LENGTHILY:
-                return ""  # the check of an engine has no random products
             report = pair_check.PairReport(name, kind)
+            found: Iterator[str] = iter(())
             with chosen(number):
-                found = pair_check.simulated(core, given, simulator, report, short=how == SHORTLY)
-                return next(islice(found, 1), "")
+                if how != LENGTHILY:
+                    found = pair_check.simulated(core, given, simulator, report, short=how == SHORTLY)
+                elif whole:
+                    found = pair_check.exhaust(core, whole, simulator, report)
+                return next(found, "")
 
         return run
 
-    return Subject(name, core.verilog, core.top, about, check, core.power_up)
+    return Subject(name, core.verilog, core.top, about, check, core.power_up, pairs=runs if whole else 0)
 
 
 def check_mutants(

@@ -21,12 +21,15 @@ from pathlib import Path
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores.built import Message
 from modmill.cores.ecc.machine import EccCore
-from modmill.cores.ecc.samples import EDGES, sample
+from modmill.cores.ecc.samples import EDGES, expected, sample
 from modmill.cores.pair_check import Messages, PairReport, Stream, check_pair
 from modmill.design import DesignInstance
+from modmill.engines.ecc.blinding import Run
+from modmill.engines.ecc.points import BLIND
 from modmill.engines.microcode.bounds import program_bounds
-from modmill.engines.microcode.interpreter import run
+from modmill.engines.microcode.interpreter import run as interpreted
 from modmill.engines.microcode.program import Program
+from modmill.numbers.curves.projective import multiples
 
 RUNS = 10
 """Minimum number of runs of each operation on the core's own curve, edge cases first."""
@@ -115,6 +118,20 @@ def _random_job(core: EccCore, number: int, program: Program, contract: Contract
         digits = held.made.digits(*scalars)
         inputs = {key: rnd.randrange(contract.p) for _, key in program.inputs}
         runs.append((digits, [inputs[key] for _, key in program.inputs]))
-        results.append(run(program, unit, contract, inputs, digits))
+        results.append(interpreted(program, unit, contract, inputs, digits))
     what, words = f"other numbers, {program.name}", core.layout.job(number, runs)
     return Message(words, {}, what, number, contract.p, results, core.cycles(held.operation))
+
+
+def every(core: EccCore) -> Iterator[Message]:
+    """All scalars, all multiples of the base point and all random factors of `multiply`, one job after another."""
+    curve, size = core.curve, core.results
+    points = [multiples(curve, [(k, curve.base)]) for k in range(1, curve.n)]
+    runs: list[Run] = [
+        ((scalar,), {BLIND: blind, "x": x, "y": y})
+        for scalar in range(1 << core.bits) for x, y in filter(None, points) for blind in range(1, curve.p)
+    ]  # fmt: skip
+    runs += runs[: -len(runs) % size]
+    yield Message(core.setup())
+    for at in range(0, len(runs), size):
+        yield core.message("multiply", [(run, expected(curve, "multiply", run)) for run in runs[at : at + size]])

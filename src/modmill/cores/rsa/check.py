@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from functools import partial
@@ -74,3 +75,20 @@ def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: in
             yield core.message(p, program, bits, pairs)
         for exponent, bits in core.public_exponents():
             yield core.message(p, 1, bits, [(rnd.randrange(p), exponent)] * size)
+
+
+def every(core: EngineCore) -> Iterator[Message]:
+    """All odd moduli that the engine loads, for each all bases, with all exponents and with 65537."""
+    bits = core.layout.powers[0].bits
+    for p in moduli(core):
+        yield core.setting(core.fitted.at(p))
+        for program, length, exponents in ((0, bits, range(1 << bits)), (1, PUBLIC.bit_length(), (PUBLIC,))):
+            pairs = list(itertools.product(range(p), exponents))
+            pairs += pairs[: -len(pairs) % core.results]
+            for at in range(0, len(pairs), core.results):
+                yield core.message(p, program, length, pairs[at : at + core.results])
+
+
+def moduli(core: EngineCore) -> range:
+    """All odd moduli of at most the engine's length, from 3."""
+    return range(3, 1 << core.fitted.p.bit_length(), 2)

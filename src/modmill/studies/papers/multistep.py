@@ -223,7 +223,9 @@ def _scalar(bench: Bench) -> Section:
              why=f"p - 2 as exponent: {3 * BITS // 2} products, {float(inversion):.2f} ms; print leaves it out"),
     ]  # fmt: skip
     for threads, how in ((1, "alone"), (3, "three in step")):
-        run = bench.operation(curve="P-256", design="multistep", threads=threads, operations=["multiply"], cores=1) or {}
+        run = (
+            bench.operation(curve="P-256", design="multistep", threads=threads, operations=["multiply"], cores=1) or {}
+        )
         cycles = run.get("latency")
         ms = over(over(cycles, threads), PRINTED_MHZ * 1000)
         lines += cells(

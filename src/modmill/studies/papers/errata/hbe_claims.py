@@ -20,7 +20,7 @@ from modmill.numbers.rns.rns_costs import (
     product_ratio,
 )
 from modmill.report.errata import Figure, Item, Value, Verdict, decimal
-from modmill.studies.papers.hbe import CMM, CMR, PAIRS, TABLE_I, TABLE_III, WIDTHS, Implementation, paper_n
+from modmill.studies.papers.hbe_tables import CMM, CMR, PAIRS, TABLE_I, TABLE_III, WIDTHS, Implementation, paper_n
 
 AT = {(row.bits, row.w, row.algorithm): row for row in TABLE_III}
 

@@ -17,7 +17,7 @@ from modmill.numbers.rns.cox import Cox
 from modmill.numbers.rns.extension import HBE
 from modmill.numbers.rns.residues import Base
 from modmill.report.errata import Figure, Item, Value, Verdict, decimal
-from modmill.studies.papers.hbe import FIELDS, TABLE_III, WIDTHS, paper_n
+from modmill.studies.papers.hbe_tables import FIELDS, TABLE_III, WIDTHS, paper_n
 
 P256, P384 = (parse_modulus(FIELDS[bits]).value for bits in (256, 384))
 COUNTEREXAMPLE = Base(7, (128, 127, 125, 123, 121, 119)), 16_099_609_826
