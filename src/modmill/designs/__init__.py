@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """All designs in one explicit tuple; each file or folder here is one paper or family.
 
-In reading order: `multistep`, `radix64k`, `sor` and `cox_rower` (the papers' designs), `channel` and `extension` (parts
-of the last as cores); `digit_serial` (what designs on binary numbers share), `tenca_koc`, `mcivor`, `iddmm` and `orup`
+In reading order: `multistep`, `radix64k`, `sor` and `cox_rower` (the papers' designs), `channel`, `extension` and
+`reduction` (parts of the last as cores); `digit_serial` (what designs on binary numbers share), `tenca_koc`, `mcivor`, `iddmm` and `orup`
 (designs with which the papers compare theirs); `montgomery_array`, `pseudo_mersenne`, `solinas` and `wide` (our own).
 """
 

@@ -4,6 +4,6 @@
 
 In reading order: `tools` (paths and versions), `targets` (devices), `emit` (Verilog), `modules`, `tiles` and `memories`
 (what is read and replaced in it), `lint`; `library`, `simulate`, `words` and `four_state` (simulation of cores and
-engines); `prove` (proofs for all operands); `netlist`, `mutate` and `equivalence` (planted faults); `synthesise`,
-`floorplan`, `backends`, `route`, `himbaechel` and `vivado` (resources and clock).
+engines); `prove` (proofs for all operands); `netlist`, `mutate`, `miter`, `taint` and `equivalence` (planted faults);
+`synthesise`, `depth`, `floorplan`, `backends`, `route`, `himbaechel` and `vivado` (resources and clock).
 """

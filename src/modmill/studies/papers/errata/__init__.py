@@ -2,10 +2,10 @@
 # Copyright The Modmill authors
 """Errors found in the papers, each with a computation that shows it (see report.errata for what an item is).
 
-    sor        sor_results (range of z, kappa, V, size of the base), sor_slips (formulas, constants, tables)
-    hbe        hbe_results (algorithms), hbe_claims (costs, tables, claims; also those of the slides)
-    rsa64k     rsa64k_results (Sections 2 to 6), rsa64k_tables (cycles, tables, claims)
-    multistep  multistep
+    sor        `sor_results` (range of z, kappa, V, size of the base), `sor_slips` (formulas, constants, tables)
+    hbe        `hbe_results` (algorithms), `hbe_claims` (costs, tables, claims; also those of the slides)
+    rsa64k     `rsa64k_results` (Sections 2 to 6), `rsa64k_tables` (cycles, tables, claims)
+    multistep  `multistep`
 
 Items keep their numbers, which pages name; new ones are added at the end of their paper.
 """
