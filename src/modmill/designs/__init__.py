@@ -3,8 +3,9 @@
 """All designs in one explicit tuple; each file or folder here is one paper or family.
 
 In reading order: `multistep`, `radix64k`, `sor` and `cox_rower` (the papers' designs), `channel`, `extension` and
-`reduction` (parts of the last as cores); `digit_serial` (what designs on binary numbers share), `tenca_koc`, `mcivor`, `iddmm` and `orup`
-(designs with which the papers compare theirs); `montgomery_array`, `pseudo_mersenne`, `solinas` and `wide` (our own).
+`reduction` (parts of the last as cores); `digit_serial` (what designs on binary numbers share), `tenca_koc`, `mcivor`,
+`iddmm` and `orup` (designs with which the papers compare theirs); `montgomery_array`, `pseudo_mersenne`, `solinas` and
+`wide` (our own).
 """
 
 from __future__ import annotations
