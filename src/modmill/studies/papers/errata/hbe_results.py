@@ -250,7 +250,7 @@ ITEMS = (
         "Line 14 reduces modulo b_(k,l), as Algorithm 2 itself has it; x_b is the sum, which begins with 0. The rows' "
         "weights |A / A_i|, the cofactors in a row and |-A| are constants too.",
         figures=(
-            Figure("x_b at the first reduction, where b is meant", "b", 0),
+            Figure("line 14: x_b at the first reduction; a modulus cannot be 0", None, 0),
             Figure("w = 17, n = 16, c = 2: constants T", None, 16),
             Figure("w = 17, n = 16, c = 2: all constants", 16, 176),
         ),

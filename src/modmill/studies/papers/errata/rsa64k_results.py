@@ -33,14 +33,17 @@ SECP = parse_modulus("secp256k1").value
 Iteration = Callable[[Montgomery, Sequence[int], Sequence[int], int], Number]
 
 
-def _twice(iterate: Iteration) -> tuple[Number, Number, int]:
-    """X1 = X0 Y0 / R, then X1 X1 / R by the printed rule, and the error of the second modulo the prime."""
+def _twice(iterate: Iteration) -> tuple[Number, int, int]:
+    """X1 = X0 Y0 / R by the printed rule; redundant bits of the highest digit of X1 X1 / R before -M; its error."""
     m = Montgomery(SECP, 16, HALF_TABLES)
     x0, y0 = (digits(n, 16, m.d) for n in COUNTEREXAMPLE)
     first = printed_product(m, x0, y0, iterate)
     second = printed_product(m, first, first, iterate)
+    c: Number = (0,) * (m.d + 1)
+    for digit in first:
+        c = iterate(m, c, first, digit)
     back = pow(1 << 256, -1, SECP)
-    return first, second, (value(second, 16) - value(first, 16) ** 2 * back) % SECP
+    return first, m.joined(c)[-1] >> 16, (value(second, 16) - value(first, 16) ** 2 * back) % SECP
 
 
 FAILING = {2559: (theorem_9, (27, 41, 13), (30, 43, 14)), 4037: (theorem_10, (15, 34, 15), (29, 39, 15))}
@@ -50,8 +53,8 @@ FAILING = {2559: (theorem_9, (27, 41, 13), (30, 43, 14)), 4037: (theorem_10, (15
 def _rule_against_overflow() -> Sequence[Value]:
     out: list[Value] = []
     for iterate in (theorem_9, theorem_10):
-        first, _, error = _twice(iterate)
-        out += [format(first[-1] >> 16, "02b"), "yes" if value(first, 16) < 1 << 256 else "no",
+        first, bits, error = _twice(iterate)
+        out += [format(first[-1] >> 16, "02b"), "yes" if value(first, 16) < 1 << 256 else "no", format(bits, "02b"),
                 "0" if error == 0 else "-2^256" if error == -(1 << 256) % SECP else "another"]  # fmt: skip
     small = []
     for M, (iterate, x, y) in FAILING.items():
@@ -109,7 +112,7 @@ def _least_digit() -> Sequence[Value]:
             seen.add((z + m.addends(z % 16)[0] % 16) >> 4)
             longest = max([longest, *(k + 1 - m.d for k, one in enumerate(xy) if one)])
             c = theorem_9(m, c, x, digit)
-    return [", ".join("0" if k == 0 else f"{k} 2^r" for k in sorted(seen)), f"d + {longest}"]
+    return [", ".join({0: "0", 1: "2^r"}.get(k, f"{k} 2^r") for k in sorted(seen)), f"d + {longest}"]
 
 
 def _digits_of_the_products() -> Sequence[Value]:
@@ -192,9 +195,11 @@ ITEMS = (
         (
             Figure("Theorem 9: redundant bits of the highest digit of X1", "00", "00"),
             Figure("Theorem 9: X1 < 2^256", "yes", "no"),
+            Figure("Theorem 9: redundant bits of the highest digit of X1 X1 / R, before -M", "00 or 01", "10"),
             Figure("Theorem 9: error of X1 X1 / R modulo M", "0", "-2^256"),
             Figure("Theorem 10: redundant bits of the highest digit of X1", "00", "00"),
             Figure("Theorem 10: X1 < 2^256", "yes", "no"),
+            Figure("Theorem 10: redundant bits of the highest digit of X1 X1 / R, before -M", "00 or 01", "10"),
             Figure("Theorem 10: error of X1 X1 / R modulo M", "0", "-2^256"),
             Figure(
                 "r = 4, d = 3, M = 2559 and 4037, a product in a chain with the adders of Theorems 9 and 10: right of "
@@ -234,7 +239,7 @@ ITEMS = (
         "enter digit 1. It fits, because digit 0 has free slots there.",
         "the digit of the sum is zero modulo 2^r; this holds.",
         (
-            Figure("r = 4, 200 random products: the principal parts add up to", "0", "0, 1 2^r, 2 2^r"),
+            Figure("r = 4, 200 random products: the principal parts add up to", "0", "0, 2^r, 2 2^r"),
             Figure("r = 4, 200 random products: digits of X Y", None, "d + 2"),
         ),
         _least_digit, ("tests/numbers/test_redundant.py::test_adders_of_theorem_9_give_the_same_numbers",),

@@ -156,7 +156,7 @@ def _number_of_moduli() -> Sequence[Value]:
     z = (p - 1) ** 2
     right = (algorithm_2(p, 72, z) - z) % p == 0
     return [-(-2 * 264 // 66), "yes" if condition_22(p, 8) else "no", "yes" if z < BASE.M else "no",
-            "yes" if right else "no"]  # fmt: skip
+            "yes" if right else "no", "yes" if printed(prev_prime(1 << 263), 72).closed else "no"]  # fmt: skip
 
 
 def _wide_kappas() -> Sequence[Value]:
@@ -273,7 +273,7 @@ ITEMS = (
         "method closes its loop there without kappa.",
         "V of the original method on this paper's base, squared, exceeds its range; this holds.",
         (
-            Figure("moduli of [20,27]", "forty 14-bit", "40 of 14 bits"),
+            Figure("moduli of our mm-spa, as of [20] and [27]", "40 of 14 bits", "40 of 14 bits"),
             Figure("bits of the largest V there", None, 275), Figure("V^2 < (1 - Delta) M there", "no", "yes"),
             Figure("bits of the largest V on the base of Table 1, secp256k1", 308, 308),
             Figure("V^2 < (1 - Delta) M on the base of Table 1", "no", "no"),
@@ -305,6 +305,7 @@ ITEMS = (
             Figure("W = 264, n = 66: ceil(2 W / n)", 8, 8),
             Figure("the largest prime p below 2^264 fulfils (22) for N = 8", "yes", "yes"),
             Figure("(p - 1)^2 < M", "yes", "no"), Figure("X = Y = p - 1: z is congruent to X Y", "yes", "no"),
+            Figure("Table 1, the largest prime below 2^263 (2 l = 526 < 528): results can be operands", None, "yes"),
         ),
         _number_of_moduli, ("tests/designs/test_designs.py::test_a_base_that_cannot_close_the_loop_is_refused",),
     ),
@@ -312,9 +313,8 @@ ITEMS = (
         26, "Section 3.1, (24)",
         'T "must be selected such that the equality of (23) and (24) is guaranteed"; T = 72 and 71',
         "with these T the two floors are equal for every product.", Verdict.WRONG,
-        "The cut constants make kappa of (24) smaller by one for one product in 20 and one in 8. No T below W gives "
-        "equality for every product; larger T only make the difference rarer. It is harmless for the same reason as "
-        "in item 4.",
+        "The cut constants make kappa of (24) smaller by one for one product in 20 and one in 8. A larger T makes the "
+        "difference rarer. It is harmless for the same reason as in item 4.",
         "T large enough that results can be operands again; smaller T suffice for that.",
         (
             Figure("secp256k1, T = 72: share of products with (24) < (23), for evenly spread fractions", "0", "5.05 %"),
