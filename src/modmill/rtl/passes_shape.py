@@ -257,7 +257,7 @@ class Shape:
         heads: list[tuple[int, ...]] = []
         terms, caught, starts = [], [], []
         for j in range(m):
-            own = []
+            own: list[int] = []
             cycle += p.start and j > 0
             while len(own) < self.steps:
                 if c == 1 or cycle + self.prestage not in caught:

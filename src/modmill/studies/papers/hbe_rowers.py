@@ -84,7 +84,7 @@ def _extensions(found: Machines) -> Section:
                 ("DSP", row and row.dsp, core.predicted_dsp, shown(core.resource("dsp")),
                  f"ours: n = {n}, {rowers} rowers of {core.predicted_dsp // rowers}"),
                 ("LUT", None, None, shown(core.resource("lut")), ""),
-                ("BRAM", row and row.bram, None, shown(core.resource("bram")), "ours: one each rower, of 18 kbit"),
+                ("BRAM", row and row.bram, None, shown(core.resource("bram")), "ours: of 18 kbit; the constants of a rower may be in LUTs"),
                 ("period ns", row and row.period, None, shown(core.period, 2), f"ours; {LOWER}"),
                 ("cycles", row and row.cycles, core.latency, shown(core.seen), ""),
                 ("interval in cycles", None, core.interval, shown(core.seen_interval), ""),
