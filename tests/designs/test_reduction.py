@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Algorithm 3 of the HBE paper as a core: delta 0, 1 and 2 occur in simulation, and larger ones without the first cox."""
+"""Algorithm 3 of the HBE paper as a core: delta 0, 1 and 2 occur in simulation, larger ones without the first cox."""
 
 from dataclasses import replace
 
@@ -62,12 +62,12 @@ def test_one_modulus_less_or_one_bit_less_does_not_suffice(columns):
     p = parse_modulus("secp256k1").value
     q = choose(p, columns, 17, 0, 0, True)
     assert replace(q, t=q.t - 1).failure() if q.t > 1 else q.t == 1
-    with pytest.raises(ValueError, match="do not suffice|fails|exact below"):
+    with pytest.raises(ValueError, match=r"do not suffice|fails|exact below"):
         choose(p, columns, 17, q.a.n - columns, 0, True)
 
 
 def test_faults_are_caught():
-    """Planted: p in place of -p in the corrections by h; a first cox with an offset; a constant of the wrong channel."""
+    """Planted: p in place of -p in the correction by h, constants of other channels, no offset in the second cox."""
     fitted = design("kbe-reduction").fit(8191, **SMALL)
     q, form = fitted.params, fitted.representation
     pairs = [(form.encode(x), 0) for x in with_delta(fitted).values()]
@@ -89,7 +89,7 @@ def test_refusals():
         design("hbe-reduction").fit(97, n=6, rowers=3)
     with pytest.raises(UnsupportedError, match="n must be a multiple of 3, got 8"):
         design("hbe-reduction").fit(97, n=8, columns=3)
-    with pytest.raises(UnsupportedError, match="rowers takes 0 or 1 to 5 .*, not 6"):
-        design("kbe-reduction").fit(97, n=5, rowers=6)
+    with pytest.raises(UnsupportedError, match="rowers takes a whole number from 0 to 32, not 33"):
+        design("kbe-reduction").fit(97, rowers=33)
     with pytest.raises(UnsupportedError, match="no binary form"):
         design("kbe-reduction").fit(97).binary_component()
