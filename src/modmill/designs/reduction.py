@@ -97,8 +97,10 @@ class Params:
 
 
 def choose(p: int, columns: int, w: int, n: int, rowers: int, cox: bool) -> Params:
-    """The parameters with ``n`` moduli in each base, 0 for the fewest, and the least t. Raises ValueError with the
-    condition that fails, or if there are too few moduli."""
+    """The parameters with ``n`` moduli in each base, 0 for the fewest, and the least t. Raises UnsupportedError for
+    rowers or an n that do not fill, and ValueError with the condition that fails, or for too few moduli."""
+    if rowers % columns:
+        raise UnsupportedError(f"rowers must be 0 or a multiple of the {columns} moduli in a row, got {rowers}")
     step = rowers or columns
     if n % step:
         raise UnsupportedError(f"n must be a multiple of {step}, got {n}")
@@ -242,8 +244,6 @@ def edge_operands(q: Params, seed: int = 1) -> list[int]:
 
 def fit(p: int, *, columns: int = 1, w: int, n: int, rowers: int, cox: bool, dsp: str, reduce: str) -> Reduction:
     """The reduction modulo ``p``. Raises the errors of `choose`."""
-    if rowers % columns:
-        raise UnsupportedError(f"rowers must be 0 or a multiple of the {columns} moduli in a row, got {rowers}")
     q = choose(p, columns, w, n, rowers, cox)
     block = BLOCKS[dsp]
     passes = Pass(q.a.u, q.b.u, 0 if cox else None, start=True), Pass(q.b.u, q.a.u, q.offset)
@@ -261,9 +261,8 @@ def n_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
 
 def rower_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
     """The limits of the setting ``rowers``."""
-    columns = settings.get("columns", 1)
-    n = settings["n"] or choose(p, columns, settings["w"], 0, 0, settings["cox"]).a.n
-    return columns, max(lanes_for(n, columns), default=columns)
+    columns, n = settings.get("columns", 1), settings["n"]
+    return columns, max(lanes_for(n, columns), default=columns) if n else MOST - MOST % columns
 
 
 SETTINGS = (

@@ -203,7 +203,7 @@ class Passes(Multiplier):
             return control.within(name, cycles)
 
         # ---- operand, word after word, and constants
-        group, first, at = s.rowers * w, s.passes[0], s.times
+        first, at = s.passes[0], s.times
         x = Signal((s.n + s.n * first.start) * w, reset_less=True)
         moved = strobe("moved", [*at[0].xi, *at[0].starts][:-1])
         with m.If(strobe("load", [0])):
@@ -214,15 +214,7 @@ class Passes(Multiplier):
         m.d.sync += slot.eq(Mux(strobe("restart", [interval - 3]), s.tables, slot + 1))
 
         # ---- results of each pass
-        done = [Signal(group * (s.m - (k == len(at) - 1)), name=f"done{k}", reset_less=True) for k in range(len(at))]
-        for k, register in enumerate(done):
-            collected = [c + 1 + s.fold for c in at[k].caught][: len(register) // group]
-            if not collected:
-                continue
-            collect = strobe(f"collect{k}", collected)
-            again = strobe("again", at[k + 1].xi) if k < len(at) - 1 and s.m > 1 else Const(0)
-            with m.If(collect | again):
-                m.d.sync += register.eq(Cat(register[group:], Mux(again, register[:group], residues)))
+        done = self._results(m, control, residues)
         from_first = strobe("from_first", at[1].xi) if len(at) > 1 else Const(0)
 
         # ---- control
@@ -255,6 +247,21 @@ class Passes(Multiplier):
         control.finish(Cat(done[-1], residues, *done[:-1]))
         self.probes = [(step.name, self._register(step.does, rowers, done), step.end) for step in s.schedule.steps]
         return m
+
+    def _results(self, m: Module, control: Control, residues: Value) -> list[Signal]:
+        """Registers of the residues of each pass, of the last pass without those of its last target. What the second
+        pass reads rotates."""
+        s, at, group = self._shape, self._shape.times, len(residues)
+        done = [Signal(group * (s.m - (k == len(at) - 1)), name=f"done{k}", reset_less=True) for k in range(len(at))]
+        for k, register in enumerate(done):
+            collected = [c + 1 + s.fold for c in at[k].caught][: len(register) // group]
+            if not collected:
+                continue
+            collect = control.within(f"collect{k}", collected)
+            again = control.within("again", at[k + 1].xi) if k < len(at) - 1 and s.m > 1 else Const(0)
+            with m.If(collect | again):
+                m.d.sync += register.eq(Cat(register[group:], Mux(again, register[:group], residues)))
+        return done
 
     def _us(self, rower: int) -> list[int]:
         """u of a rower's channels: those of A, if it has any, then those of B."""

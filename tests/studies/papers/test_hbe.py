@@ -343,6 +343,51 @@ def test_rates_of_our_multiplications(cache):
     assert found["kbe, secp256k1: products per second"].measured == UNKNOWN
 
 
+def test_a_rower_for_every_channel(unmeasured):
+    """Table III's cells beside machines of that form. Both algorithms have the same DSP blocks with the same rowers."""
+    found = lines(unmeasured, "Table III's form")
+    printed = {what: value for what, value in printed_cells().items() if "bits, w" in what and "slices" not in what}
+    assert {what: Fraction(str(found[what].printed)) for what in printed} == printed
+    claims = lines(unmeasured, "Table III's claim")
+    for bits, text in TABLE_III.items():
+        dsp = dict(rows(text))["DSP"]
+        for k, w in enumerate(hbe.WIDTHS):
+            where = f"{bits} bits, w = {w}, HBE against KBE"
+            line = claims[f"{where}: DSP fewer by %"]
+            assert (
+                line.printed == round(float(100 - 100 * dsp[2 * k + 1] / dsp[2 * k]), 1) and line.predicted is not None
+            )
+    same = {what: line.predicted for what, line in claims.items() if "HBE against KBE: DSP" in what}
+    assert {what for what, value in same.items() if value} == {"384 bits, w = 24, HBE against KBE: DSP fewer by %"}
+    half = [line.predicted for what, line in claims.items() if "n / 2 rowers" in what and "DSP" in what]
+    assert len(half) >= 4 and all(value >= 50 for value in half)
+    for c in (3, 4):
+        assert found[f"256 bits, w = 17, HBE, c = {c}: cycles"].predicted > 0
+
+
+def test_operators_have_the_blocks_and_cycles_of_table_i(unmeasured):
+    table = lines(unmeasured, "Table I's operators")
+    for what, value in printed_cells().items():
+        if what.startswith("CM") and what.endswith((": DSP", ": cycles", ": time ns")):
+            operation, quantity = what.split(", w = ")
+            w, quantity = quantity.split(": ")
+            name = "cycles of the operator" if quantity == "cycles" else quantity
+            found = [
+                line
+                for label, line in table.items()
+                if label.startswith(f"{operation} modulo 2^{w}-") and label.endswith(f": {name}")
+            ]
+            assert len(found) == 3 and all(Fraction(str(line.printed)) == value for line in found)
+            if quantity != "time ns":
+                assert all(line.predicted == value for line in found)
+
+
+def test_delta_of_algorithm_3(unmeasured):
+    found = lines(unmeasured, "Algorithm 3")
+    assert [line.predicted for what, line in found.items() if "in the paper" in what] == ["0, 1, 2"] * 2
+    assert all("3" in str(line.predicted) for what, line in found.items() if "left out" in what)
+
+
 def test_the_command_knows_the_paper(cache):
     assert "hbe" in PAPERS
     assert len(reproduce("hbe")) == len(hbe.sections(Bench()))
