@@ -36,8 +36,8 @@ def reduction(modulus: Modulus, width: int, columns: int, channels: int | None, 
             f"{row['largest_u']:>12,} {row['digits']:>8} {row['most_digits']:>12} {row['folds']:>6}  "
             f"{'yes' if row['suffices'] else 'no':<9} {'yes' if row['proved'] else 'no'}"
         )
-    for name, row in choices.items():
-        print(f"moduli={name} of kbe and hbe: largest u {row['largest_u']:,}, {row['digits']} signed digits")
+    for name, chosen in choices.items():
+        print(f"moduli={name} of kbe and hbe: largest u {chosen['largest_u']:,}, {chosen['digits']} signed digits")
 
 
 def _described(point: Point, p: int, columns: int) -> dict[str, Any]:
