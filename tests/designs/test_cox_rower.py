@@ -21,6 +21,7 @@ from modmill.designs.cox_rower.schedule import Program, folded_bound, jobs, memo
 from modmill.designs.cox_rower.shape import PRODUCT
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.base_pairs import Sufficiency, sufficiency
+from modmill.numbers.rns.residues import signed_digits
 from modmill.placement import verify
 from modmill.schedule import ScheduleError
 
@@ -297,6 +298,25 @@ def test_channels_wider_than_a_dsp_block(name, modulus, w, dsp, blocks):
     f = design(name).fit(parse_modulus(modulus).value, w=w, dsp=dsp)
     judge(f, operands(f.contract("native"), 2) + f.corners()[-3:])
     assert f.cost.dsp == blocks == dsp_blocks(build(name, modulus, "native", w=w, dsp=dsp).verilog, "core")
+
+
+@pytest.mark.parametrize(
+    ("name", "w", "moduli", "largest", "digits"),
+    [("kbe", 34, "light", 4095, 33), ("hbe", 24, "light", 257, 60), ("hbe", 17, "short", 141, 99)],
+)
+def test_forms_of_moduli(name, w, moduli, largest, digits):
+    """Light and short moduli in place of the nearest of three signed digits: the bases suffice, with as many moduli."""
+    p = parse_modulus("secp256k1").value
+    near, found = (design(name).fit(p, w=w, moduli=kind).params for kind in ("near", moduli))
+    assert found.proof.holds and found.pair.n == near.pair.n
+    assert found.pair.largest_u == largest
+    assert sum(len(signed_digits(u)) for u in (*found.a.u, *found.b.u)) == digits
+
+
+@pytest.mark.parametrize(("name", "w", "moduli"), [("kbe", 34, "light"), ("hbe", 12, "short"), ("hbe", 24, "light")])
+def test_forms_of_moduli_in_the_machine(name, w, moduli):
+    f = design(name).fit(2**61 - 1, w=w, moduli=moduli)
+    judge(f, operands(f.contract("native"), 2) + f.corners()[-3:])
 
 
 def dsp_blocks(verilog, top):

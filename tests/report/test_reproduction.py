@@ -27,7 +27,8 @@ def swallowed(sections):
 
 
 @pytest.mark.parametrize("paper", sorted(PAPERS))
-def test_no_cell_is_swallowed(paper):
+def test_no_cell_is_swallowed(paper, tmp_path, monkeypatch):
+    monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
     assert list(swallowed(reproduce(paper, recorded=True))) == []
 
 

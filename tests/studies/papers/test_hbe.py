@@ -265,7 +265,8 @@ def test_without_rows_no_core_is_emitted(cache, monkeypatch):
     assert hbe.sections(Bench())
 
 
-def test_with_shipped_rows_no_core_is_emitted(monkeypatch):
+def test_with_shipped_rows_no_core_is_emitted(tmp_path, monkeypatch):
+    monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
     monkeypatch.setattr(Core, "verilog", property(lambda self: pytest.fail("a core is emitted")))
     for paper in PAPERS:
         assert any(line.measured for s in reproduce(paper, recorded=True) for line in s.lines)

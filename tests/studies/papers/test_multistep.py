@@ -74,11 +74,23 @@ def test_the_scalar_multiplication():
         assert found[of + "ms for each at 76.8 MHz"].printed == 0.76
 
 
-def test_the_device_explains_no_level():
-    found = lines([multistep._device(Bench(recorded=True))], "Section 4: the clock")
-    levels = [found[f"levels, LUTs with {k}"].measured for k in ("4 inputs (ECP5)", "6 inputs (ALUT)")]
-    assert all(level.origins for level in levels) and min(levels) >= 32
-    assert found["ns a level"].printed == round(1000 / 76.8 / levels[0], 2) < found["ns a level"].measured / 3
+def test_the_device_and_the_clock(no_rows):
+    """From planted rows of depth, route and synthesis."""
+    core = build("multistep", multistep.MODULUS, "native", s=16, loadable=True)
+    assert lines([multistep._device(Bench())], "Section 4: the clock")["ns a level"].measured is None
+    yosys, route = (f"yowasp-{name} {tools.version(tool)}" for name, tool in (("yosys", "yosys"),
+                                                                            ("nextpnr-ecp5", "nextpnr")))  # fmt: skip
+    path, about = no_rows / "rows.jsonl", {"design": "multistep", "modulus": multistep.MODULUS}
+    values = {"levels_4": 40, "levels_6": 32, "luts_4": 20000, "luts_6": 17000, "seconds": 1}
+    append(path, Row("depth", core.digest, yosys, "", None, values, about))
+    append(path, Row("route", core.digest, route, "ecp5-85k", 1, {"mhz": 25.0}, about))
+    append(path, Row("synth", core.digest, yosys, "xc7z020", None, {"lut": 1, "logic_delay_ns": 8.25}, about))
+    found = lines([multistep._device(Bench())], "Section 4: the clock")
+    levels = [found[f"levels, LUTs with {k}"] for k in ("4 inputs (ECP5)", "6 inputs (ALUT)")]
+    assert [(line.predicted, line.measured) for line in levels] == [(32, 40), (None, 32)] and levels[1].measured.origins
+    assert (found["period, ns"].printed, found["period, ns"].measured) == (13.0, 40.0)
+    assert (found["ns a level"].printed, found["ns a level"].measured) == (round(1000 / 76.8 / 40, 2), 1.0)
+    assert found["delay of the logic without routing, xc7z020, ns"].measured == 8.2
 
 
 def test_every_design_of_table_1_has_a_core():

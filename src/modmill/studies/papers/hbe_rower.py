@@ -16,7 +16,7 @@ from itertools import product
 from typing import Any
 
 from modmill.designs import design
-from modmill.designs.cox_rower.kbe import MODULI, Params, RnsMontgomery
+from modmill.designs.cox_rower.kbe import MODULI, Params
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns import rns_costs
 from modmill.numbers.rns.choice_of_moduli import signed_digits_of
@@ -70,17 +70,17 @@ class Pair:
         return None if self.ratio is None else 100 * (float(ratio) / self.ratio - 1)
 
 
-def _params(name: str, p: int, **settings: Any) -> Params:
-    fitted = design(name).fit(p, **settings)
-    assert isinstance(fitted, RnsMontgomery)
-    return fitted.params
+def _params(name: str, modulus: str, **settings: Any) -> Params:
+    fitted: Any = design(name).fit(parse_modulus(modulus).value, **settings)
+    found: Params = fitted.params
+    return found
 
 
 def pairs(bench: Bench) -> Iterator[Pair]:
     """All pairs of cores, with their check rows."""
     for modulus, settings in MACHINES:
         found = [(bench.checked(name, modulus, **settings) or {}).get("interval") for name in ("kbe", "hbe")]
-        fitted = [_params(name, parse_modulus(modulus).value, **settings) for name in ("kbe", "hbe")]
+        fitted = [_params(name, modulus, **settings) for name in ("kbe", "hbe")]
         shown = "".join(f", {key} = {value}" for key, value in settings.items())
         kbe, hbe = (q.pair.n for q in fitted)
         share = fitted[0].channels_per_rower
@@ -148,11 +148,10 @@ FORMS = (34, 24, 17)
 def forms(bench: Bench) -> Section:
     """The moduli that the designs can take: what their reductions cost."""
     lines: list[Line] = []
-    p = parse_modulus("secp256k1").value
     for w, name in product(FORMS, ("kbe", "hbe")):
         seen = []
         for kind in MODULI:
-            pair = _params(name, p, w=w, moduli=kind).pair
+            pair = _params(name, "secp256k1", w=w, moduli=kind).pair
             u = sorted((*pair.a.u, *pair.b.u))
             if u in seen:
                 continue
