@@ -210,7 +210,7 @@ def test_data_as_flags():
     memory = {name for name, cell in text.module["cells"].items() if cell["type"] == "$mem_v2"}
     assert memory and memory <= view.data
     miters = {f"m{k}": _Pair(text, graph, k, view, 1).miter(None) for k in range(1, len(text.mutants) + 1)}
-    proved = {int(name[1:]) for name in _unreached(miters, 5, exact=False)}
+    proved = {int(name[1:]) for name in _unreached(miters, 5, exact=True)}
     assert not killed & proved
     words = {k for k, m in enumerate(text.mutants, 1) if m.cell == "$mem_v2" and m.kind == "initial"}
     assert len(words) >= 4

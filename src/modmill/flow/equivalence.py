@@ -5,7 +5,8 @@
 A miter joins original and mutant on the same inputs; logic that the mutation cannot change is shared. Both start from
 the same arbitrary contents of registers and memories, and outputs must be equal after the first reset: data while it is
 valid, and only as long as all operands were in range. ABC (in Yosys) searches for a state that violates this, with
-`pdr` and, in the exact view, `reach`; if there is none, the mutant is equivalent. There are four views of the netlist:
+`pdr` and, in the first view and the last, `reach`; if there is none, the mutant is equivalent. There are four views of
+the netlist:
 
     flags   Control that no operand, product or word of a written memory reaches is exact, and the gates that the
             mutation reaches in the same cycle. All other data is a flag alone (`taint`).
@@ -136,7 +137,7 @@ def _views(mutated: Mutated, graph: _Graph) -> Iterator[_View]:
         return sum(len(cells[name]["connections"]["Q"]) for name in names)
 
     data = _data(mutated.module, graph)
-    yield _View(registers - data, data=data, tables=True, loose=data)
+    yield _View(registers - data, data=data, tables=True, loose=data, reach=True)
     least = {name for name in cells if name.startswith(f"${UNWRITTEN}")} | mutated.resets
     control = least | (_behind(mutated.module, (), through=True) & registers)
     kept = control if bits(control) <= _MOST_BITS else least
