@@ -85,9 +85,7 @@ def test_every_kind_of_choice_is_drawn():
     assert len({case.design for case in cases}) > 20 and {type(case.curve).__name__ for case in cases} >= {
         "Weierstrass", "Montgomery", "Edwards"
     }  # fmt: skip
-    assert all(
-        case.line.startswith(f"{'ecc' if case.curve else 'circuit_engine' if case.circuit else 'engine'}(")
-        for case in cases
-    )
+    names = (("ecc" if case.curve else "circuit_engine" if case.circuit else "engine") for case in cases)
+    assert all(case.line.startswith(f"{name}(") for case, name in zip(cases, names, strict=True))
     circuits = [case for case in cases if case.circuit]
     assert len({dict(case.arguments)["word"] for case in circuits}) > 3 and len({case.design for case in circuits}) == 3
