@@ -30,10 +30,10 @@ PRINTED_N = {(384, 24): 18}
 """n where the paper's rule does not suffice (A < p for 16 moduli)."""
 
 MODULI = {
-    17: ("2^17-1", "2^17-31", "2^17-145"), 20: ("2^20-3", "2^20-59", "2^20-159"),
-    24: ("2^24-3", "2^24-63", "2^24-125"), 28: ("2^28-1", "2^28-57", "2^28-95"),
+    17: ("2^17-9", "2^17-31", "2^17-145"), 20: ("2^20-3", "2^20-59", "2^20-159"),
+    24: ("2^24-3", "2^24-63", "2^24-125"), 28: ("2^28-3", "2^28-57", "2^28-95"),
 }  # fmt: skip
-"""Moduli for each width of Table I: with one signed digit or few, and that of `hbe.CHANNELS`."""
+"""Moduli for each width of Table I: two with a smaller u, and that of `hbe.CHANNELS`."""
 
 
 def sections(bench: Bench) -> list[Section]:
