@@ -309,6 +309,7 @@ class Site:
         kinds = {
             "check": "check: simulation against the contract", "synth": "synth: resources",
             "route": "route: clock after place and route", "mutate": "mutate: faults planted in the netlist",
+            "depth": "depth: levels of lookup tables",
         }  # fmt: skip
         by_tool: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in rows:
