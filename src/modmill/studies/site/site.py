@@ -302,6 +302,7 @@ class Site:
             "synth": "synth: resources",
             "route": "route: clock after place and route",
             "mutate": "mutate: faults planted in the netlist",
+            "depth": "depth: levels of lookup tables",
         }
         by_tool: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in rows:
