@@ -71,7 +71,35 @@ def test_contract_has_one_operand_and_two_forms(name):
         fitted.binary_component()
 
 
+ROWS = [("kbe-extension", {"rowers": r}) for r in (1, 3, 4, 0)]
+ROWS += [("hbe-extension", {"rowers": r, "columns": c}) for r, c in ((4, 2), (0, 2), (3, 3), (0, 3), (4, 4), (0, 4))]
+
+
+@pytest.mark.parametrize(("name", "settings"), ROWS)
+@pytest.mark.parametrize("exact", [True, False])
+def test_any_number_of_rowers_and_columns(name, settings, exact):
+    """The number comes out; h of the machine's table is never larger than its words; DSP blocks are those of the
+    rowers."""
+    for reduce in ("logic", "dsp"):
+        fitted = design(name).fit(2**130 - 5, exact=exact, reduce=reduce, **settings)
+        q, s = fitted.params, fitted.params.shape
+        assert s.lanes == (settings["rowers"] or q.a.n) and q.a.n % s.lanes == 0 and s.rowers * s.m == q.b.n
+        assert fitted.cost.dsp == s.rowers * s.tiles and (reduce == "dsp") == (s.tiles > 1)
+        assert s.interval >= s.multiplications
+        for x in edge_numbers(q)[::3]:
+            trace = dict(fitted.trace(fitted.representation.encode(x)))
+            found = fitted.result_form.decode(trace["x"])
+            assert found == x if exact else found % q.a.M == x
+            assert trace.get("h", 0) <= s.h_max
+
+
 def test_refusals():
+    with pytest.raises(UnsupportedError, match="rowers must be 0 or a multiple of the 3 moduli in a row, got 2"):
+        design("hbe-extension").fit(97, columns=3)
+    with pytest.raises(UnsupportedError, match="rowers must be 0 or a multiple of the 2 moduli in a row, got 3"):
+        design("hbe-extension").fit(97, rowers=3)
+    with pytest.raises(UnsupportedError, match="n must be a multiple of 4, got 6"):
+        design("kbe-extension").fit(97, n=6, rowers=4)
     with pytest.raises(UnsupportedError, match="w takes a whole number from 12 to 34, not 40"):
         design("kbe-extension").fit(97, w=40)
     with pytest.raises(UnsupportedError, match="even, got 7"):

@@ -381,7 +381,7 @@ def _design(name: str, paper: str, title: str, multiplies: bool) -> Design:
                 least=1, most=3,
             ),
             Setting("dsp", str, "18x18", "DSP block that the product is tiled to", tuple(BLOCKS)),
-            Setting("blocks", int, 0, "folds that multiply by u in a DSP block, the first ones", least=0, most=2),
+            Setting("blocks", int, 0, "folds that multiply by u in a DSP block, the first ones", choices=(0, 1, 2)),
             Setting(
                 "cycles", int, 0, "cycles of the operator: registers behind its first steps and behind the last; 0: "
                 "those of registers", least=0, most=3,
