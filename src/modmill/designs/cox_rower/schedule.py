@@ -20,7 +20,7 @@ from functools import cached_property, lru_cache
 
 from modmill import placement
 from modmill.contract import UnsupportedError
-from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
+from modmill.designs.cox_rower.operations import OPERANDS, Kind, Method, Operation, Value
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
 from modmill.placement import Job
 
@@ -363,13 +363,16 @@ def program(shape: Shape, interval: int = 0) -> Program:
     else:
         last = job_of(shape, shape.of(Kind.GIVE)[-1])
         minimise = {last: 2, **{takes[Value(letter)]: -1 for letter in ("xa", "xb")}}
-    if shape.channels_per_rower > 1 and not interval:
+    long = shape.method is not Method.MONTGOMERY and shape.n > 24
+    if (shape.channels_per_rower > 1 or long) and not interval:
         # with more jobs a trial takes up to a minute: try few intervals, in steps that double
         trials = [least, *(least + (max(1, least // 24) << k) for k in range(8))]
     limits = {}
     if shape.channels_per_rower > 1 or shape.pair:
         # of a pair, a placement over many intervals is easy to find, but its `distance` is too long
         limits = {"effort": 4, "span": shape.depth // trials[0] + 2 + shape.pair}
+    elif long:
+        limits = {"effort": 4, "span": shape.depth // trials[0] + 3}
     return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, **limits))
 
 
