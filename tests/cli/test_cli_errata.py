@@ -51,7 +51,7 @@ def test_an_item_that_its_computation_contradicts_has_status_1(monkeypatch):
     done = modmill("errata", "multistep", "14")
     assert done.returncode == 1
     assert "    FAILS     clocks of [15]: 1 is computed, 3 stated\n" in done.stdout
-    assert "no printed value is contradicted" in done.stdout
+    assert "no printed value is contradicted" in " ".join(done.stdout.split())
     everything = modmill("errata")
     assert everything.returncode == 1 and "1 failed" in everything.stdout and "  14  FAILS " in everything.stdout
 

@@ -21,7 +21,7 @@ FLAGS = "flags of delay lines, which no operand reaches; the digits are written 
 ALLOWED = {
     r"^(read|write) address of multiples\.\S+ depends on": ROM,
     r"^(read|write) address of rower\d+\.constants\S+ depends on h$": ROM,
-    r"^register \S*fold\d+_term\d+ depends on \S+base$": "data with a reset",
+    r"^register \S*fold\d*_term\d+ depends on \S+base$": "data with a reset",
     r"^(read address|write address|write enable) of array\.column\d+\.digits depends on \S+(group|load)$": FLAGS,
 }
 ALL_SET = {"mm-pa-n"}

@@ -33,7 +33,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from math import ceil, gcd, prod
 
@@ -177,15 +177,23 @@ class SqRns(RnsMontgomery):
         return [*super().facts(), ("roots", roots)]
 
 
+@lru_cache(256)
+def _candidates(w: int, bits: int, digits: int) -> tuple[list[int], list[int]]:
+    """All moduli 2^w - u with u < 2^bits of at most ``digits`` signed digits, and the primes 3 mod 4 of them."""
+    moduli = [(1 << w) - u for u in distances(bits, False, digits)]
+    return moduli, [m for m in moduli if m % 4 == 3 and is_prime(m)]
+
+
 def root_pair(w: int, n: int, p: int, digits: int, *, double: bool = False) -> BasePair:
     """Bases A, of primes that are 3 mod 4, and B of other moduli (``double``: of more such primes), with the smallest u
-    of at most ``digits`` signed digits. A modulus of B is paired with that of A with which it shares the most digits.
-    Raises ValueError if there are too few."""
+    of at most ``digits`` signed digits. Raises ValueError if there are too few."""
     a: list[int] = []
     b: list[int] = []
     for bits in range(1, w):
-        moduli = [(1 << w) - u for u in distances(bits, False, digits)]
-        primes = [m for m in moduli if m % 4 == 3 and p % m and is_prime(m)]
+        moduli, primes = _candidates(w, bits, digits)
+        a = primes = [m for m in primes if p % m]
+        if len(primes) < n:
+            continue
         a = primes[: 2 * n : 2] if double else primes[:n]
         own = prod(a) * p
         b = primes[1 : 2 * n : 2] if double else list(islice(coprime(m for m in moduli if gcd(m, own) == 1), n))
@@ -196,11 +204,16 @@ def root_pair(w: int, n: int, p: int, digits: int, *, double: bool = False) -> B
             f"of moduli 2^{w} - u with {digits} signed digits there are {len(a)} primes 3 mod 4 and {len(b)} others, "
             f"and n = {n} of each are needed"
         )
-    ordered: list[int] = []
-    for m in a:
-        ordered.append(min(b, key=lambda x: (multiplexers(((1 << w) - m, (1 << w) - x)), -x)))
-        b.remove(ordered[-1])
-    return BasePair(Base(w, tuple(a)), Base(w, tuple(ordered)))
+    return BasePair(Base(w, tuple(a)), Base(w, tuple(b)))
+
+
+def matched(pair: BasePair) -> BasePair:
+    """The same bases, each modulus of B beside that of A with which its u shares the most signed digits."""
+    w, left, ordered = pair.a.w, list(pair.b.moduli), list[int]()
+    for m in pair.a.moduli:
+        ordered.append(min(left, key=lambda x: (multiplexers(((1 << w) - m, (1 << w) - x)), -x)))
+        left.remove(ordered[-1])
+    return BasePair(pair.a, Base(w, tuple(ordered)))
 
 
 def fit(p: int, *, w: int, n: int, interval: int, dsp: str, double: bool = False) -> SqRns:
@@ -210,7 +223,7 @@ def fit(p: int, *, w: int, n: int, interval: int, dsp: str, double: bool = False
     def proved(count: int, digits: int) -> Sufficiency:
         return fewest_bits(RootSufficiency(root_pair(w, count, p, digits, double=double), p, w))
 
-    proof = fewest_moduli(p, w, n, proved)
+    proof = fewest_bits(RootSufficiency(matched(fewest_moduli(p, w, n, proved).pair), p, w))
     assert isinstance(proof, RootSufficiency)
     params = RootParams(proof.pair, proof, block=BLOCKS[dsp], double=double)
     settings = {"w": w, "n": n, "interval": interval, "dsp": dsp}

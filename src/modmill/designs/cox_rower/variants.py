@@ -16,7 +16,6 @@ from modmill.design import Setting
 from modmill.designs.cox_rower.kbe import N_MAX, SEARCHED, SETTINGS, RnsMontgomery, placed
 from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, memory_words
 from modmill.numbers.rns.base_pairs import Sufficiency
-from modmill.numbers.rns.choice_of_moduli import MAX_CHANNELS
 
 Made = TypeVar("Made", bound=RnsMontgomery)
 NO_SLOTS = "the slot machine has the operations of kbe and hbe only"
@@ -29,9 +28,14 @@ def fewest_moduli(p: int, w: int, n: int, proved: Callable[[int, int], Sufficien
     with the inequality that fails, or if there are too few moduli.
     """
     smallest = -(-(4 * p - 1).bit_length() // w)  # A <= 2^(n w) must reach 4 p at least
+    if smallest > N_MAX:
+        raise UnsupportedError(
+            f"a modulus of {p.bit_length():,} bits needs at least {smallest} moduli of {w} bits in each base, and "
+            f"{N_MAX} are the most: raise w"
+        )
     failed = ""
     for digits in (3, 7):
-        for count in (n,) if n else range(smallest, MAX_CHANNELS + 1):
+        for count in (n,) if n else range(smallest, N_MAX + 1):
             try:
                 proof = proved(count, digits)
             except ValueError as error:
@@ -40,7 +44,7 @@ def fewest_moduli(p: int, w: int, n: int, proved: Callable[[int, int], Sufficien
             if proof.holds:
                 return proof
             failed = proof.refusal
-    raise ValueError(failed or f"a modulus of {p.bit_length()} bits needs more than {MAX_CHANNELS} moduli of {w} bits")
+    raise ValueError(failed or f"a modulus of {p.bit_length()} bits needs more than {N_MAX} moduli of {w} bits")
 
 
 def fitted(made: Made) -> Made:

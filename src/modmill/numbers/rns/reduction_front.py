@@ -54,7 +54,7 @@ class Point:
         return len(fold_bounds((len(self.u) // 2 + 1) * ((1 << self.w) - 1) ** 2 + 1, self.w, self.largest_u))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Front:
     """The search for ``count`` pairwise coprime moduli 2^w - u, u odd, coprime to ``avoid``.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
 from modmill.contract import UnsupportedError
@@ -103,7 +102,7 @@ def less(new: float | None, old: float | None) -> float | None:
     """Reduction from ``old`` to ``new`` in percent; None if one is unknown."""
     if new is None or old is None:
         return None
-    return round(float(100 * (1 - Fraction(str(new)) / Fraction(str(old)))), 1)
+    return round(100 - 100 * new / old, 1)
 
 
 def _claim(found: Machines) -> Section:
