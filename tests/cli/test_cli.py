@@ -68,8 +68,8 @@ def test_explain():
 def test_build_writes_into_a_folder_named_after_the_core(tmp_path):
     run = modmill("build", *SMALL, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert [f.name for f in tmp_path.iterdir()] == ["sor-1m-p-61bit-binary"]
-    assert "--set n=20 --io binary" in (tmp_path / "sor-1m-p-61bit-binary" / "core.v").read_text()[:400]
+    assert [f.name for f in tmp_path.iterdir()] == ["sor-1m-p-61bit-plain"]
+    assert "--set n=20 --io plain" in (tmp_path / "sor-1m-p-61bit-plain" / "core.v").read_text()[:400]
 
 
 def test_the_command_in_a_file_makes_the_file(folder, tmp_path):

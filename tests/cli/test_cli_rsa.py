@@ -41,7 +41,7 @@ def done(*arguments, cwd):
 
 @pytest.mark.parametrize("options", [
     (), ("--padding", "pkcs1", "--hash", "sha512"), ("--no-crt", "--method", "ladder"), ("--blind-exponent", "64"),
-    ("--engine", "exact", "--no-blind-message"), ("--multiplier", "sor-2m", "--io", "binary"),
+    ("--engine", "exact", "--no-blind-message"), ("--multiplier", "sor-2m", "--io", "plain"),
 ])  # fmt: skip
 def test_signatures(keys, key, options):
     done("run", "key.pem", "--sign", "message", "-o", "signature", *options, cwd=keys)

@@ -55,8 +55,8 @@ def test_operands_outside_the_contract_are_refused(core):
 
 def test_given_parameters_and_command(core):
     assert core.given == {"n": 20}
-    assert core.command == "modmill build sor-1m-p --modulus 0x1fffffffffffffff --set n=20 --io binary"
-    assert core.name == "sor-1m-p-61bit-binary"
+    assert core.command == "modmill build sor-1m-p --modulus 0x1fffffffffffffff --set n=20 --io plain"
+    assert core.name == "sor-1m-p-61bit-plain"
     assert core.digest == digest(core.verilog)
 
 

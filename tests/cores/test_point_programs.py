@@ -42,9 +42,9 @@ def test_an_operation_is_drawn():
 @pytest.mark.parametrize(
     ("design", "io", "conditional_subtracts", "added"),
     [
-        ("montgomery-array", "native", False, False), ("montgomery-array", "binary", True, False),
+        ("montgomery-array", "native", False, False), ("montgomery-array", "montgomery", True, False),
         ("multistep", "native", True, False), ("sor-2m", "native", False, False), ("hbe", "native", False, True),
-        ("hbe", "binary", True, False),
+        ("hbe", "montgomery", True, False),
     ],
 )  # fmt: skip
 def test_the_unit_follows_from_the_multiplier(design, io, conditional_subtracts, added):

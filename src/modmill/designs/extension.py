@@ -35,8 +35,9 @@ from functools import cached_property
 from typing import Any
 
 from modmill.contract import Residues, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Setting, Source
 from modmill.designs.cox_rower import hbe, kbe
+from modmill.interface import Multiplier
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns.base_pairs import approximate
 from modmill.numbers.rns.choice_of_moduli import choose_moduli

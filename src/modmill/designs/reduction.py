@@ -27,9 +27,10 @@ from math import gcd
 from typing import Any
 
 from modmill.contract import Residues, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Setting, Source
 from modmill.designs.cox_rower import hbe, kbe
 from modmill.designs.extension import run_pass
+from modmill.interface import Multiplier
 from modmill.numbers.rns.base_pairs import approximate
 from modmill.numbers.rns.choice_of_moduli import choose_moduli
 from modmill.numbers.rns.cox import Cox

@@ -61,18 +61,18 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("radix64k-ram", "65521", "native", {"r": 8, "feedback": True, "redundant": False, "tile": 10, "chain": 9}),
     ("mm-pa-n", "29", "native", {"n": 10}),
     ("mm-pa-p", "29", "native", {"n": 10}), ("mm-spa", "29", "native", {"n": 10}),
-    ("sor-1m-n", "29", "binary", {"n": 12}), ("sor-1m-p", "29", "binary", {"n": 12}),
-    ("sor-2m", "29", "binary", {"n": 12}), ("sor-nm", "29", "binary", {"n": 12}),
-    ("sor-ring", "29", "binary", {"w": 12}), ("montgomery-array", "29", "binary", {"loadable": False}),
-    ("pseudo-mersenne", "2^61-1", "native", {}), ("hbe", "29", "binary", {"n": 2, "w": 12}),
-    ("kbe", "29", "binary", {"n": 1, "w": 12}), ("kbe-extension", "8191", "native", {"n": 6}),
+    ("sor-1m-n", "29", "plain", {"n": 12}), ("sor-1m-p", "29", "plain", {"n": 12}),
+    ("sor-2m", "29", "plain", {"n": 12}), ("sor-nm", "29", "plain", {"n": 12}),
+    ("sor-ring", "29", "plain", {"w": 12}), ("montgomery-array", "29", "montgomery", {"loadable": False}),
+    ("pseudo-mersenne", "2^61-1", "native", {}), ("hbe", "29", "montgomery", {"n": 2, "w": 12}),
+    ("kbe", "29", "montgomery", {"n": 1, "w": 12}), ("kbe-extension", "8191", "native", {"n": 6}),
     ("hbe-extension", "8191", "native", {"n": 6}), ("sq-rns", "29", "native", {"n": 2, "w": 12}),
     ("dq-rns", "29", "native", {"n": 2, "w": 12}),
-    ("shenoy-kumaresan", "29", "binary", {"n": 1, "w": 12}),
+    ("shenoy-kumaresan", "29", "montgomery", {"n": 1, "w": 12}),
     ("kbe-reduction", "29", "native", {"w": 12}), ("hbe-reduction", "29", "native", {"w": 12}),
 )  # fmt: skip
 """The cores with rates in ``results``: every design at a small modulus, with words so short that it has several. Where
-the proofs are too large, the form is binary: then all pairs of operands are simulated."""
+the proofs are too large, operands are binary: then all pairs of operands are simulated."""
 ENGINES: dict[str, Callable[[], BuiltEngine]] = {
     "rsa": lambda: engine.engine("multistep", width=5, bits=4, threads=1, window=2),
     "ecc": lambda: ecc.ecc(Weierstrass(11, (2, 4), 13, a=1, b=6), "montgomery-array", {"loadable": False}, threads=1),
