@@ -287,10 +287,10 @@ class Extension(DesignInstance):
         return Passes(q.shape, [tables(q)], [q.b.moduli])
 
     def binary_component(self) -> Multiplier:
-        raise UnsupportedError("a base extension has no binary form; build it with --io native")
+        raise UnsupportedError("a base extension has no form with binary operands; build it with --io native")
 
     def binary_timing(self) -> Timing:
-        raise UnsupportedError("a base extension has no binary form; build it with --io native")
+        raise UnsupportedError("a base extension has no form with binary operands; build it with --io native")
 
     def corners(self) -> list[tuple[int, int]]:
         return [(self.representation.encode(x), 0) for x in edge_numbers(self.params)]

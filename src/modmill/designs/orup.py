@@ -189,10 +189,10 @@ class Orup(DigitSerial):
         return Machine(self)
 
     def binary_component(self) -> Multiplier:
-        raise UnsupportedError("orup has no binary form; take --io native")
+        raise UnsupportedError("orup has no form with binary operands; take --io native")
 
     def binary_timing(self) -> Timing:
-        raise UnsupportedError("orup has no binary form; take --io native")
+        raise UnsupportedError("orup has no form with binary operands; take --io native")
 
     def corners(self) -> list[tuple[int, int]]:
         return edges(self.scaled, self.R, 2 * self.scaled)

@@ -195,10 +195,10 @@ class Reduction(DesignInstance):
         return Passes(self.shape, tables(q), [q.b.moduli, q.a.moduli])
 
     def binary_component(self) -> Multiplier:
-        raise UnsupportedError("a reduction of residues has no binary form; build it with --io native")
+        raise UnsupportedError("a reduction of residues has no form with binary operands; build it with --io native")
 
     def binary_timing(self) -> Timing:
-        raise UnsupportedError("a reduction of residues has no binary form; build it with --io native")
+        raise UnsupportedError("a reduction of residues has no form with binary operands; build it with --io native")
 
     def corners(self) -> list[tuple[int, int]]:
         return [(self.representation.encode(x), 0) for x in edge_operands(self.params)]
