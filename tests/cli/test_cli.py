@@ -117,7 +117,7 @@ def test_check_passes_and_fails(folder, tmp_path):
         (("build", "sor-1m-p", "-m", "97", "--top", "module"), "keyword"),
         (("race", "97", "--set", "n=x"), "not 'x'"),
         (("build", "sor-1m-p", "-m", "97", "--set", "n"), "KEY=VALUE"),
-        (("build", "sor-1m-p", "-m", "97", "--io", "octal"), "io must be one of binary, native"),
+        (("build", "sor-1m-p", "-m", "97", "--io", "octal"), "io must be one of plain, montgomery, native"),
         (("build", "sor-1m-p"), "--modulus"),
         (("build", "sor-1m-p", "-m", "97", "--depth", "3"), "--depth"),
         (("build", "sor-1m-p", "-m", "97", "-o", "/dev/null/core"), "/dev/null"),
