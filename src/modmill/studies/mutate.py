@@ -73,7 +73,10 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 )  # fmt: skip
 """The cores with rates in ``results``: every design at a small modulus, with words so short that it has several. Where
 the proofs are too large, operands are binary: then all pairs of operands are simulated."""
-PLAIN = (("iddmm", "29", "plain", {"digit": 3}), ("montgomery-array", "29", "plain", {}))
+PLAIN: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    ("iddmm", "29", "plain", {"digit": 3}),
+    ("montgomery-array", "29", "plain", {}),
+)
 """Plain forms with rates in ``results``: two products, with a constant and with a loaded square."""
 ENGINES: dict[str, Callable[[], BuiltEngine]] = {
     "rsa": lambda: engine.engine("multistep", width=5, bits=4, threads=1, window=2),
@@ -232,8 +235,8 @@ def _operands(contract: Contract) -> Operands | None:
 
 
 def write(name: str, folder: Path) -> Path:
-    """Write the core of a design in `SUBJECTS` or `PLAIN`, or of an engine in `ENGINES`, without a check. The second core
-    of a design has the name of the design and `-2`.
+    """Write the core of a design in `SUBJECTS` or `PLAIN`, or of an engine in `ENGINES`, without a check. The second
+    core of a design has the name of the design and `-2`.
 
     Raises ValueError for another name."""
     if name in ENGINES:
