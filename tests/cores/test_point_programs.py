@@ -61,7 +61,7 @@ def test_its_engine_is_bit_by_bit():
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"io": "octal"}, "has no octal form; it has binary and native"),
+        ({"io": "octal"}, "takes --io montgomery or native, not octal"),
         ({"distances": (0, 1)}, "distances must be at least 1 instruction, got 0"),
         ({"sums": 0}, "must be at least 1, got 0"),
         ({"design": "nothing"}, "no design is called"),
