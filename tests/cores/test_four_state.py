@@ -54,6 +54,14 @@ def test_no_x_reaches_an_output(design):
     assert seen is None or (seen.failures == [] and seen.products > 6 and seen.cycles > 50)
 
 
+@pytest.mark.parametrize("name", ["kbe-reduction", "hbe-reduction"])
+def test_a_pass_without_a_cox_reads_no_unknown_word(name):
+    """h of the other pass was the address of a word that is 0 in hardware and unknown here."""
+    core = build(name, 3, "native", cox=False)
+    seen = found(core, core.verilog if icarus.available() else "", cycles=1000)
+    assert seen is None or seen.failures == []
+
+
 def test_two_states_and_four_behave_alike():
     core = build("mcivor", 97, "montgomery", loadable=True)
     simulator = Simulator(core.verilog, widths=widths(core.contract), instances=2)

@@ -91,5 +91,5 @@ def test_refusals():
         design("hbe-reduction").fit(97, n=8, columns=3)
     with pytest.raises(UnsupportedError, match="rowers takes a whole number from 0 to 32, not 33"):
         design("kbe-reduction").fit(97, rowers=33)
-    with pytest.raises(UnsupportedError, match="no binary form"):
+    with pytest.raises(UnsupportedError, match="no form with binary operands"):
         design("kbe-reduction").fit(97).binary_component()

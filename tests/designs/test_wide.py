@@ -36,6 +36,13 @@ def test_a_product_without_pipelining_takes_three_clocks(levels):
     assert core.simulate(pairs) == [fitted.multiply(x, y) for x, y in pairs]
 
 
+def test_without_pipelining_the_text_does_not_repeat_itself():
+    """Each sum has a name; without it Amaranth writes the sum wherever it is used, and each level triples the text."""
+    p = parse_modulus("P-192").value
+    texts = [build("wide", p, "native", levels=3, pipelined=pipelined).verilog for pipelined in (True, False)]
+    assert len(texts[1]) < len(texts[0])
+
+
 def test_printed_tiles():
     p = parse_modulus("secp256k1").value
     assert fit(p).cost.dsp == 81

@@ -16,7 +16,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Timing
+from modmill.contract import Timing, UnsupportedError
 from modmill.interface import Multiplier
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import alpha_limit, alpha_offset
@@ -105,7 +105,7 @@ class ToBinary:
 
     ``q``: highest bits of each gamma_j that are added up for alpha; ``d``: offset of alpha; ``passes``: subtractions;
     ``columns``: columns of 17 bits; ``gamma_digits``: digits of 17 bits of each gamma_j.
-    Raises ValueError when alpha cannot be exact for ``x_max`` over this base.
+    Raises UnsupportedError when alpha cannot be exact for ``x_max`` over this base.
     """
 
     def __init__(self, base: Base, p: int, x_max: int) -> None:
@@ -114,7 +114,10 @@ class ToBinary:
             if x_max < alpha_limit(base, q, d):
                 break
         else:
-            raise ValueError(f"alpha is not exact for numbers of {x_max.bit_length()} bits over this base")
+            raise UnsupportedError(
+                f"{base.n} moduli of {base.w} bits cannot convert numbers of {x_max.bit_length()} bits to binary "
+                "exactly: take --io native, or moduli with more bits (a larger w)"
+            )
         self.q, self.d = q, d
         self.passes = max(1, (x_max // p).bit_length())
         self.columns = -(-(max(x_max, p << (self.passes - 1)).bit_length()) // DIGIT)
@@ -131,7 +134,7 @@ class ResiduesToBinary(wiring.Component):
 
     Latency and interval: ``plan.latency``. Cost: L = ceil(bits / 17) DSP blocks, a table of 17 L (N + 1) bits,
     and about 150 LUTs for each column.
-    Raises ValueError when alpha cannot be exact for ``x_max`` over this base.
+    Raises UnsupportedError when alpha cannot be exact for ``x_max`` over this base.
     """
 
     def __init__(self, base: Base, p: int, x_max: int) -> None:

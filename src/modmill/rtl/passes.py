@@ -339,7 +339,11 @@ class Passes(Multiplier):
         self._h = Signal(max(1, s.h_bits), name="h")
         m.d.comb += self._h.eq(cox[s.fraction :])
         rows = {c - 2: k * s.m + j for k, t in enumerate(s.times) for j, c in enumerate(t.caught)}
-        return Cat(self._h[: s.h_bits], control.word("row", index_bits(len(s.passes) * s.m), rows))
+        h: Value = self._h[: s.h_bits]
+        if len(passes) < len(s.passes):  # h of another pass, or of none; the word is 0, but not if h is unknown
+            with_cox = control.strobe("with_cox", *(c - 2 for _, t in passes for c in t.caught))
+            h = Mux(with_cox, h, 0)
+        return Cat(h, control.word("row", index_bits(len(s.passes) * s.m), rows))
 
     def _register(self, operation: Operation, rowers: Sequence[Rower], done: Sequence[Value]) -> Any:
         """The register of an operation's result."""

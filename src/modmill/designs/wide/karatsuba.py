@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 
 from modmill.rtl.delay import later
 from modmill.rtl.product import DspBlock, tile_rows, tiled
@@ -69,7 +69,11 @@ class Karatsuba:
         """
 
         def registered(value: Value, what: str, cycles: int = 1) -> Value:
-            for k in range(cycles if self.pipelined else 0):
+            if not self.pipelined:  # a name, or Amaranth writes the whole expression again wherever it is used
+                net = Signal(len(value), name=f"{name}_{what}")
+                m.d.comb += net.eq(value)
+                return net
+            for k in range(cycles):
                 value = later(m, value, f"{name}_{what}_{k}" if cycles > 1 else f"{name}_{what}")
             return value
 
