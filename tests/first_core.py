@@ -3,7 +3,7 @@
 # Copyright The Modmill authors
 """Run the notebook of docs/ from its first cell to its last.
 
-    python3 tests/first_core.py     run it and store its outputs
+python3 tests/first_core.py     run it and store its outputs
 """
 
 import re
@@ -36,7 +36,9 @@ def outputs(notebook):
     """The texts of all outputs, without seconds."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            texts = [output.text] if "text" in output else [output.data[kind] for kind in sorted(output.get("data", {}))]
+            texts = (
+                [output.text] if "text" in output else [output.data[kind] for kind in sorted(output.get("data", {}))]
+            )
             yield from (re.sub(r"\b[\d.]+ s\b", "", text) for text in texts)
 
 

@@ -5,6 +5,7 @@
 import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
+
 from first_core import PATH, executed, outputs
 
 

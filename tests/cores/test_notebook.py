@@ -55,7 +55,10 @@ def test_a_core_shows_its_data_sheet_its_schedule_and_its_rows():
         for kind in ("synth", "check")
     )  # fmt: skip
     measured = next(line for line in lines if line[0] == "ecp5-85k")
-    assert measured[1:5] == [f"{check['latency']}, {check['interval']}", *(f"{synth[k]:,}" for k in ("dsp", "lut", "ff"))]
+    assert measured[1:5] == [
+        f"{check['latency']}, {check['interval']}",
+        *(f"{synth[k]:,}" for k in ("dsp", "lut", "ff")),
+    ]
     assert "<pre>cycle" in text and "verilog" not in vars(core), "it is shown without emitting its RTL"
 
 

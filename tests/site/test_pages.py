@@ -36,7 +36,8 @@ def known():
 
 def ids_of(parsed, site):
     ids = {name: {e.attrs["id"] for e in root.all() if "id" in e.attrs} for name, (root, _) in parsed.items()}
-    return ids | {path.name: set() for path in site.iterdir() if path.suffix != ".html"}
+    others = (path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
+    return {name: set() for name in others} | ids
 
 
 def test_there_is_a_page_for_everything(parsed):

@@ -30,7 +30,8 @@ def html(core: Core, rows: Iterable[Row] | None = None) -> str:
     """The core as HTML. ``rows``: measured rows; by default all that ship or were measured here."""
     rows = Store(tools.cache_dir() / "rows.jsonl").rows if rows is None else rows
     plan = core.fitted.schedule
-    lines = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in _facts(core))
+    cell = '<td style="text-align: left; overflow-wrap: anywhere">'
+    lines = "".join(f"<tr><th>{escape(name)}</th>{cell}{escape(text)}</td></tr>" for name, text in _facts(core))
     steps = f"Schedule of the native core: latency {plan.latency}, interval {plan.interval}, {plan.in_flight} in flight"
     return (
         f"<h4>{escape(core.name)}</h4><p>{escape(core.design.title)}</p><table>{lines}</table>"

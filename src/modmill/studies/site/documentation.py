@@ -30,12 +30,21 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 4
 highlight_language = "text"
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["modmill.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
 html_use_index = False
 suppress_warnings = ["misc.highlighting_failure"]  # of mermaid, which is shown as text
 """
+STYLE = """\
+.content { width: min(66em, 100%); }
+table.docutils { font-size: 0.9em; }
+details pre { overflow-x: auto; }
+"""
+"""Wide tables use wide screens."""
+
 _LINK = re.compile(r"\]\(([^)\s#]+)\.(?:md|ipynb)(?:#[^)\s]*)?\)")
 _BACK = '\n```{raw} html\n<p><a href="../index.html">Races, engines, designs and papers as pages</a></p>\n```\n'
 _FETCHED = (".html", ".css", ".js", ".svg")
@@ -64,6 +73,8 @@ def documentation(docs: Path) -> dict[str, str]:
 def _prepare(source: Path) -> None:
     """Add Sphinx's configuration, the trees of contents and the notebooks as Markdown."""
     (source / "conf.py").write_text(CONFIGURATION, encoding="utf-8")
+    (source / "_static").mkdir()
+    (source / "_static" / "modmill.css").write_text(STYLE, encoding="utf-8")
     for notebook in source.rglob("*.ipynb"):
         text = "\n".join(_notebook(json.loads(notebook.read_text(encoding="utf-8"))["cells"]))
         notebook.with_suffix(".md").write_text(text, encoding="utf-8")
