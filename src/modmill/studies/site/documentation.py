@@ -39,7 +39,8 @@ html_use_index = False
 suppress_warnings = ["misc.highlighting_failure"]  # of mermaid, which is shown as text
 """
 STYLE = """\
-.content { width: min(66em, 100%); }
+.main { min-width: 0; }
+.content { flex: 1 1 auto; min-width: 0; max-width: 66em; }
 table.docutils { font-size: 0.9em; }
 details pre { overflow-x: auto; }
 """
