@@ -5,6 +5,7 @@
 import re
 import shlex
 import shutil
+from fnmatch import fnmatch
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -226,6 +227,10 @@ def test_outputs_of_the_readme_are_those_of_its_commands(tmp_path):
         return done.stdout
 
     assert replayed(text, run) == text, "run ./mill readme --replay"
+    table = text.split("## What a build contains", 1)[1].split("##", 1)[0]
+    patterns = re.findall(r"`([^`]+)`", "".join(re.findall(r"^\|([^|]+)\|", table, re.MULTILINE)))
+    files = [path.name for path in (tmp_path / "p256").iterdir() if path.is_file()]
+    assert [name for name in files if not any(fnmatch(name, pattern) for pattern in patterns)] == []
     (instance,) = re.findall(r"^```verilog\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     ports = re.findall(r"\.(\w+)\((\w+)\)", instance)
     head = re.search(r"^module mul_p256\((.*?)\);", (tmp_path / "p256" / "core.v").read_text(), re.MULTILINE)
