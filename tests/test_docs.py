@@ -98,7 +98,7 @@ def faults(root):
                     yield f"{where}: no design {name}"
         prose = _LINK.sub(lambda link: link[0].split("](")[0], text)
         for name in set(_FAMILY.findall(re.sub(r"[\w./-]+\.(?:md|py|txt|jsonl)", "", prose))):
-            made_from_one = any(name.startswith(f"{d}-") for d in designs)  # sor-ring-P-256-binary
+            made_from_one = any(name.startswith(f"{d}-") for d in designs)  # sor-ring-P-256-plain
             if name not in designs | _NOT_DESIGNS and not made_from_one:
                 yield f"{where}: no design {name}"
         for link in _LINK.findall(_FENCE.sub("", text)):

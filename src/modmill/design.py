@@ -17,94 +17,26 @@ from fractions import Fraction
 from typing import Any
 
 from amaranth.hdl import UnusedElaboratable
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Binary, Contract, Form, Load, Timing, UnsupportedError
+from modmill.interface import Multiplier, SlotMachine
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.shown import name as shown_name
 from modmill.numbers.shown import shortened
 from modmill.schedule import Schedule
+from modmill.twice import Twice, plain
 
-IO = ("binary", "native")
-"""The forms of a core's ports."""
+IO: tuple[str, ...] = ("plain", "montgomery", "native")
+"""The forms of a core: binary operands and the product a b mod p; binary operands and a b R^-1 mod p; the design's own
+representation. Only a Montgomery multiplier offers the second."""
+PLAIN: tuple[str, ...] = ("plain", "native")
+"""The forms of a design that is no Montgomery multiplier."""
 SIZE_MAX = 8000
 """Largest predicted size of a core that is built, in parts (`DesignInstance.size`): about three minutes."""
 _TRUTH = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
 
 # Cores of this package are often made only to be asked for ports or timing.
 warnings.filterwarnings("ignore", category=UnusedElaboratable, module=r".*\bmodmill\b")
-
-
-def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
-    """Members of the multiplier interface for operands of ``a`` and ``b`` bits and results of ``r`` bits.
-
-    ``b`` = 0: one operand (a conversion or a reduction), no port i_b. ``k``: width of the words of stream k, which
-    loads the modulus; 0 if the modulus is built in.
-    """
-    return {
-        **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
-        "i_valid": In(1), "i_ready": Out(1), "i_a": In(a), **({"i_b": In(b)} if b else {}),
-        "o_valid": Out(1), "o_ready": In(1), "o_r": Out(r),
-    }  # fmt: skip
-
-
-class SlotMachine(wiring.Component):
-    """A multiplier with numbered slots, which hold numbers between operations.
-
-    Slot numbers have ``slot`` bits, numbers ``number`` bits. A stream transfers a payload in every cycle in which its
-    valid and ready are high:
-
-    i    an operation, slot[i_destination] = slot[i_a] slot[i_b] factor, and with i_sum
-         (slot[i_a] slot[i_b] + slot[i_c] slot[i_e]) factor
-    x    a number for slot x_slot; operations accepted later can read it
-    q    a slot whose number is requested; the numbers leave at o, in order
-    k    words that load the modulus, each of ``k`` bits, as in `multiplier_ports`
-
-    It accepts at most one operation every ``interval`` cycles and does not wait for results: an operation may read the
-    result of another that was accepted at least ``distance`` intervals earlier. ``kept``: as for `Multiplier`.
-    """
-
-    kept: tuple[str, ...] = ()
-    modulus_words: Sequence[int] = ()
-    """The words of stream k that load the instance's modulus, not always in the order of the design's multiplier."""
-
-    def __init__(self, slot: int, number: int, *, interval: int, distance: int, k: int = 0) -> None:
-        self.interval, self.distance = interval, distance
-        super().__init__({
-            **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
-            "i_valid": In(1), "i_ready": Out(1), "i_sum": In(1),
-            **{f"i_{name}": In(slot) for name in ("destination", "a", "b", "c", "e")},
-            "x_valid": In(1), "x_ready": Out(1), "x_slot": In(slot), "x_number": In(number),
-            "q_valid": In(1), "q_ready": Out(1), "q_slot": In(slot),
-            "o_valid": Out(1), "o_ready": In(1), "o_number": Out(number),
-        })  # fmt: skip
-
-
-class Multiplier(wiring.Component):
-    """A core with the multiplier interface.
-
-    ``probes`` lists (name, signal, cycle): ``signal`` (a list of signals for a vector) has the value that the algorithm
-    calls ``name`` in that cycle; the operands are accepted in cycle 0. ``period``: operands are accepted only in cycles
-    0, period, 2 period, ... after reset, and only if they were valid ``lead`` cycles earlier. ``kept``: names of
-    submodules that synthesis must optimise before it flattens them. ``k``: as in `multiplier_ports`.
-    """
-
-    kept: tuple[str, ...] = ()
-
-    def __init__(self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0, k: int = 0) -> None:
-        self.period, self.lead = period, lead
-        self.probes: list[tuple[str, Any, int]] = []
-        super().__init__(multiplier_ports(a, b, r, k))
-
-    def read_in(self, operand: int, bit: int) -> tuple[int, int]:
-        """First and last cycle in which a bit of operand 0 (a) or 1 (b) is read; in other cycles it may change. The
-        operands are accepted in cycle 0. The default starts ``lead`` cycles early; a subclass may narrow it."""
-        return -self.lead, 0
-
-    def stands(self, bit: int) -> int:
-        """Cycles for which a bit of a result, taken at once, stays at the port after its valid cycle."""
-        return 0
 
 
 def loadable_modulus(p: int, bits: int) -> int:
@@ -228,8 +160,8 @@ class DesignInstance(ABC):
     settings: dict[str, Any]
     operands = 2
     """1 for a core with one operand, o = a * factor (mod p); ``trace`` and ``corners`` then have b = 0."""
-    forms: tuple[str, ...] = IO
-    """The forms that the design offers: ``binary``, ``native`` or both."""
+    forms: tuple[str, ...] = PLAIN
+    """The forms that the design offers, of `IO`."""
     power_up = 1
     """Least number of cycles of the first reset after power-up (see Contract)."""
 
@@ -323,7 +255,9 @@ class DesignInstance(ABC):
         """Operand pairs, as native port values, at the edges of every approximation in the algorithm."""
 
     def contract(self, io: str) -> Contract:
-        """The contract of the core in one form; ``io`` is ``native`` or ``binary``."""
+        """The contract of the core in one form of `IO`."""
+        if io == "plain" and self.twice:
+            return plain(self.contract("montgomery"), self.binary_component().lead)
         operand: Form
         result: Form
         if io == "native":
@@ -336,17 +270,35 @@ class DesignInstance(ABC):
             self.p, self.factor, io, operand, result, *bounds, timing, gain, self.operands, self.load, self.power_up
         )
 
+    @property
+    def binary(self) -> str:
+        """The form with binary operands that multiplies once: ``montgomery`` if the design has it, else ``plain``."""
+        return "montgomery" if "montgomery" in self.forms else "plain"
+
+    @property
+    def engine_forms(self) -> tuple[str, ...]:
+        """The forms for an engine: those of `forms` that multiply once."""
+        return tuple(form for form in self.forms if form in ("native", self.binary))
+
+    @property
+    def twice(self) -> bool:
+        """Whether the plain form multiplies twice, to remove the factor of this modulus, or of one that is loaded."""
+        return self.binary == "montgomery" and (self.factor != 1 or self.load is not None)
+
     @abstractmethod
     def binary_timing(self) -> Timing:
-        """Timing of the binary form."""
+        """Timing of the form `binary`."""
 
     @abstractmethod
     def binary_component(self) -> Multiplier:
-        """The core with binary operands below p and canonical results."""
+        """The core with binary operands below p and canonical results, a b factor mod p."""
 
     def core(self, io: str) -> Multiplier:
-        """The core in one form; ``io`` is ``native`` or ``binary``."""
-        return self.component() if io == "native" else self.binary_component()
+        """The core in one form of `IO`."""
+        if io == "native":
+            return self.component()
+        once = self.binary_component()
+        return Twice(once, self.contract("montgomery")) if io == "plain" and self.twice else once
 
     def multiply(self, a: int, b: int) -> int:
         """a b factor, or a factor with one operand, by the bit-exact algorithm: congruent modulo p, not always below p.

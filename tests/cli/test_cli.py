@@ -68,8 +68,8 @@ def test_explain():
 def test_build_writes_into_a_folder_named_after_the_core(tmp_path):
     run = modmill("build", *SMALL, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert [f.name for f in tmp_path.iterdir()] == ["sor-1m-p-61bit-binary"]
-    assert "--set n=20 --io binary" in (tmp_path / "sor-1m-p-61bit-binary" / "core.v").read_text()[:400]
+    assert [f.name for f in tmp_path.iterdir()] == ["sor-1m-p-61bit-plain"]
+    assert "--set n=20 --io plain" in (tmp_path / "sor-1m-p-61bit-plain" / "core.v").read_text()[:400]
 
 
 def test_the_command_in_a_file_makes_the_file(folder, tmp_path):
@@ -117,7 +117,7 @@ def test_check_passes_and_fails(folder, tmp_path):
         (("build", "sor-1m-p", "-m", "97", "--top", "module"), "keyword"),
         (("race", "97", "--set", "n=x"), "not 'x'"),
         (("build", "sor-1m-p", "-m", "97", "--set", "n"), "KEY=VALUE"),
-        (("build", "sor-1m-p", "-m", "97", "--io", "octal"), "io must be one of binary, native"),
+        (("build", "sor-1m-p", "-m", "97", "--io", "octal"), "io must be one of plain, montgomery, native"),
         (("build", "sor-1m-p"), "--modulus"),
         (("build", "sor-1m-p", "-m", "97", "--depth", "3"), "--depth"),
         (("build", "sor-1m-p", "-m", "97", "-o", "/dev/null/core"), "/dev/null"),

@@ -41,7 +41,7 @@ def done(*arguments, cwd):
 
 @pytest.mark.parametrize("options", [
     (), ("--padding", "pkcs1", "--hash", "sha512"), ("--no-crt", "--method", "ladder"), ("--blind-exponent", "64"),
-    ("--engine", "exact", "--no-blind-message"), ("--multiplier", "sor-2m", "--io", "binary"),
+    ("--engine", "exact", "--no-blind-message"), ("--multiplier", "sor-2m", "--io", "plain"),
 ])  # fmt: skip
 def test_signatures(keys, key, options):
     done("run", "key.pem", "--sign", "message", "-o", "signature", *options, cwd=keys)
@@ -129,7 +129,7 @@ def test_refusals(keys):
         (("run", keys / "key.pem", "--sign", keys / "message", "--engine", "fpga"), "one of model, exact, rtl"),
         (("run", keys / "key.pem", "--sign", keys / "message", "--multiplier", "none"), "no design is called"),
         (("run", keys / "key.pem", "--sign", keys / "message", "--method", "naive"), "one of window, ladder"),
-        (("run", keys / "key.pem", "--sign", keys / "message", "--io", "gray"), "one of binary, native"),
+        (("run", keys / "key.pem", "--sign", keys / "message", "--io", "gray"), "one of plain, montgomery, native"),
         (("run", keys / "key.pem", "--decrypt", keys / "message"), "must have 128 bytes, got 19"),
         (("build", "--top", "module"), "must not be a keyword of Verilog"),
         (("build", "--bits", "512"), "1024 to 4096 bits, not 512"),

@@ -55,8 +55,8 @@ def test_operands_outside_the_contract_are_refused(core):
 
 def test_given_parameters_and_command(core):
     assert core.given == {"n": 20}
-    assert core.command == "modmill build sor-1m-p --modulus 0x1fffffffffffffff --set n=20 --io binary"
-    assert core.name == "sor-1m-p-61bit-binary"
+    assert core.command == "modmill build sor-1m-p --modulus 0x1fffffffffffffff --set n=20 --io plain"
+    assert core.name == "sor-1m-p-61bit-plain"
     assert core.digest == digest(core.verilog)
 
 
@@ -65,7 +65,7 @@ def test_unknown_things_are_refused():
         (("nothing", P), "no design is called"),
         (("sor-1m-p", "nothing"), "no modulus is named"),
         (("sor-1m-p", 98), "must be odd"),
-        (("sor-1m-p", P, "both"), "io must be one of binary, native"),
+        (("sor-1m-p", P, "both"), "io must be one of plain, montgomery, native"),
     ):
         with pytest.raises(ValueError, match=words):
             modmill.build(*arguments)
@@ -74,7 +74,7 @@ def test_unknown_things_are_refused():
 
 
 def test_folder_holds_all_files(core, folder):
-    assert {f.name for f in folder.iterdir()} == {*FILES, "modmill_sor_1m_p_61bit_binary.core"}
+    assert {f.name for f in folder.iterdir()} == {*FILES, "modmill_sor_1m_p_61bit_plain.core"}
     record = json.loads((folder / "contract.json").read_text())
     for key in (
         "design", "parameters", "modulus", "factor", "io", "ports", "operand_bound", "result_bound", "latency",

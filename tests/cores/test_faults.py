@@ -27,7 +27,7 @@ SECP256K1 = 2**256 - 2**32 - 977
 def folders(tmp_path_factory):
     """Good folders, by io."""
     root = tmp_path_factory.mktemp("good")
-    return {io: modmill.build("sor-1m-p", P, io, n=16).write(root / io) for io in ("native", "binary")}
+    return {io: modmill.build("sor-1m-p", P, io, n=16).write(root / io) for io in ("native", "plain")}
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_edited_rtl_without_new_digests(copy, monkeypatch):
         ("modulus", hex(SECP256K1)),
         ("factor", "0x2"),
         ("digest", "sha256:" + "0" * 64),
-        ("io", "binary"),
+        ("io", "plain"),
         ("design", "sor-2m"),
         ("given", {"n": 24}),
         ("given", {}),
@@ -253,7 +253,7 @@ def test_one_letter_of_any_file_is_found(copy, name, monkeypatch):
 )
 def test_header_that_an_integrator_reads(folders, tmp_path, old, new, monkeypatch):
     monkeypatch.setattr("modmill.cores.multiplier.check.verify", lambda *_, **__: None)
-    folder = shutil.copytree(folders["binary"], tmp_path / "core")
+    folder = shutil.copytree(folders["plain"], tmp_path / "core")
     path = folder / "core.v"
     latency = json.loads((folder / RECORD).read_text())["latency"]
     old, text = old.replace("LATENCY", str(latency)), path.read_text()

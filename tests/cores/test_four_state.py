@@ -24,8 +24,8 @@ def small(design):
     loadable = name not in FIXED and any(setting.name == "loadable" for setting in design.settings)
     p = 2**61 - 1 if name in WIDE else 97
     settings = {"loadable": True} if loadable else {}
-    io = "binary" if "binary" in design.fit(p, **settings).forms else "native"
-    return build(name, p, io, **settings)
+    fitted = design.fit(p, **settings)
+    return build(name, p, fitted.binary if "plain" in fitted.forms else "native", **settings)
 
 
 def found(core, verilog, **how):
@@ -55,7 +55,7 @@ def test_no_x_reaches_an_output(design):
 
 
 def test_two_states_and_four_behave_alike():
-    core = build("mcivor", 97, "binary", loadable=True)
+    core = build("mcivor", 97, "montgomery", loadable=True)
     simulator = Simulator(core.verilog, widths=widths(core.contract), instances=2)
     seen = found(core, core.verilog, simulator=simulator)
     assert seen is None or seen.failures == []

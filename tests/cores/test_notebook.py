@@ -83,7 +83,7 @@ def test_texts_are_escaped():
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_every_core_is_one_line_and_a_table(design):
     name = "2^17-145" if design.page == "channel" else "2^61-1"
-    io = "native" if design.page in ("channel", "extension", "reduction") else "binary"
+    io = "native" if design.page in ("channel", "extension", "reduction") else "plain"
     try:
         core = modmill.build(design, name, io=io)
     except ValueError:

@@ -17,7 +17,7 @@ def fitted():
     return design("sor-1m-p").fit(P, n=20)
 
 
-@pytest.mark.parametrize("io", ["binary", "native"])
+@pytest.mark.parametrize("io", ["plain", "native"])
 def test_all_are_covered(fitted, io):
     contract = fitted.contract(io)
     pairs = operands.corners(fitted, io) + operands.randoms(contract, 200, seed=3)
@@ -26,7 +26,7 @@ def test_all_are_covered(fitted, io):
 
 
 def test_binary_corners(fitted):
-    pairs = operands.corners(fitted, "binary")
+    pairs = operands.corners(fitted, "plain")
     numbers = {a for a, _ in pairs}
     assert {0, 1, 2, P - 1, P - 2, P // 2, P // 2 + 1, 1 << 60, (1 << 60) - 1} <= numbers
     assert {(P - 1, P - 1), (0, P - 1), (P - 1, 1)} <= set(pairs)
@@ -41,7 +41,7 @@ def test_corners_of_tiny_moduli_are_below_them(p):
 
 
 def test_tiny_moduli_are_tried_exhaustively():
-    contract = design("sor-1m-p").fit(5, n=14).contract("binary")
+    contract = design("sor-1m-p").fit(5, n=14).contract("plain")
     assert operands.randoms(contract, 25, seed=1) == [(a, b) for a in range(5) for b in range(5)]
     assert len(operands.randoms(contract, 24, seed=1)) == 24
 
@@ -61,8 +61,8 @@ def test_uncovered(fitted):
     top = contract.largest_operand + 1
     assert not operands.covered(contract, contract.operand.encode(top * 2), contract.operand.encode(top))
     assert operands.covered(contract, contract.operand.encode(top * 2), contract.operand.encode(1))
-    assert not operands.covered(fitted.contract("binary"), P, 1)
-    assert not operands.covered(fitted.contract("binary"), -1, 1)
+    assert not operands.covered(fitted.contract("plain"), P, 1)
+    assert not operands.covered(fitted.contract("plain"), -1, 1)
 
 
 def test_expected_value_is_pythons(fitted):

@@ -42,9 +42,9 @@ def test_an_operation_is_drawn():
 @pytest.mark.parametrize(
     ("design", "io", "conditional_subtracts", "added"),
     [
-        ("montgomery-array", "native", False, False), ("montgomery-array", "binary", True, False),
+        ("montgomery-array", "native", False, False), ("montgomery-array", "montgomery", True, False),
         ("multistep", "native", True, False), ("sor-2m", "native", False, False), ("hbe", "native", False, True),
-        ("hbe", "binary", True, False),
+        ("hbe", "montgomery", True, False),
     ],
 )  # fmt: skip
 def test_the_unit_follows_from_the_multiplier(design, io, conditional_subtracts, added):
@@ -61,7 +61,7 @@ def test_its_engine_is_bit_by_bit():
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"io": "octal"}, "has no octal form; it has binary and native"),
+        ({"io": "octal"}, "takes --io montgomery or native, not octal"),
         ({"distances": (0, 1)}, "distances must be at least 1 instruction, got 0"),
         ({"sums": 0}, "must be at least 1, got 0"),
         ({"design": "nothing"}, "no design is called"),

@@ -51,12 +51,12 @@ def expected(fitted, pairs):
     return [list(fitted.trace(a, b))[-1][1] for a, b in pairs]
 
 
-@pytest.mark.parametrize("io", ["native", "binary"])
+@pytest.mark.parametrize("io", ["native", "plain"])
 @pytest.mark.parametrize("p", [29, 31])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_operand_of_five_bits(name, p, io):
     fitted = design(name).fit(p)
-    top = p if io == "binary" else 32
+    top = p if io == "plain" else 32
     pairs = [(t, 0) for t in range(2048)]
     if name == "channel-multiply":
         pairs = [(a, b) for a in range(top) for b in range(top)]
@@ -145,7 +145,7 @@ def test_blocks_of_table_1():
     assert design("channel-reduce").fit(2**17 - 145).cost.dsp == 0
 
 
-@pytest.mark.parametrize("io", ["native", "binary"])
+@pytest.mark.parametrize("io", ["native", "plain"])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_mill_builds_and_checks_it(name, io):
     core = build(name, "2^20-159", io)

@@ -87,9 +87,9 @@ def test_machine_at_full_width(name, modulus):
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_form(name, p):
     fitted = fit(name, p)
-    contract = fitted.contract("binary")
+    contract = fitted.contract(fitted.binary)
     pairs = [(0, 0), (0, p - 1), (1, 1), (p - 1, p - 1), (p - 1, 1), *operands(contract, 6)]
-    for (a, b), (r, _, latency) in zip(pairs, run(fitted.core("binary"), pairs, load=contract.load), strict=True):
+    for (a, b), (r, _, latency) in zip(pairs, run(fitted.core(fitted.binary), pairs, load=contract.load), strict=True):
         assert r == contract.expect(a, b)
         assert latency == contract.timing.latency
 

@@ -61,7 +61,7 @@ def test_one_rtl_for_all_moduli_of_a_width():
 
 @pytest.mark.parametrize(("p", "loadable"), [(3, True), (7, False), (13, True), (31, True)])
 def test_small_moduli_exhaustively(p, loadable):
-    core = build("montgomery-array", str(p), "binary", loadable=loadable)
+    core = build("montgomery-array", str(p), "montgomery", loadable=loadable)
     report = Report(core.name)
     verify(core, core.verilog, report, vectors=2 * p * p)
     assert report.passed, report.failures
@@ -116,7 +116,7 @@ def test_dsp_blocks_for_time_over_a_factor_of_26():
 
 
 @pytest.mark.parametrize(
-    ("lanes", "io", "loadable"), [(2, "native", True), long(4, "binary", True), long(7, "native", False)]
+    ("lanes", "io", "loadable"), [(2, "native", True), long(4, "montgomery", True), long(7, "native", False)]
 )
 def test_lanes_against_integers(lanes, io, loadable):
     """Every lane has the modulus before a pair is taken; gaps and stalls let pairs pass over lanes."""

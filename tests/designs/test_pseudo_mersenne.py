@@ -61,7 +61,7 @@ def test_sizes():
     "p", [2**52 - 47, long(2**68 - 5), long(2**64 - 2**32 + 1), long(2**64 + 13), long(2**85 - 2**30 + 3)]
 )
 def test_machine_against_integers(p):
-    for io in ("native", "binary"):
+    for io in ("native", "plain"):
         try:
             core = build("pseudo-mersenne", str(p), io)
         except UnsupportedError as refusal:

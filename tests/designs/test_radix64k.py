@@ -35,9 +35,9 @@ def judge_both(fitted):
     contract = fitted.contract("native")
     pairs = operands(contract, 6) + fitted.corners()[::5]
     judge(fitted, contract, pairs, run(fitted.component(), pairs))
-    contract = fitted.contract("binary")
+    contract = fitted.contract("montgomery")
     pairs = [(0, p - 1), (p - 1, p - 1), (1, 1), *operands(contract, 4)]
-    judge(fitted, contract, pairs, run(fitted.core("binary"), pairs))
+    judge(fitted, contract, pairs, run(fitted.core("montgomery"), pairs))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -82,7 +82,7 @@ def test_chains_are_cut():
     """No adder of the emitted core with chain=8 is wider than a piece; without, one is as wide as the numbers."""
 
     def widest(**settings):
-        text = modmill.build("radix64k-ram", 2**64 - 59, "binary", redundant=False, **settings).verilog
+        text = modmill.build("radix64k-ram", 2**64 - 59, "montgomery", redundant=False, **settings).verilog
         bits = {name: int(high) for high, name in re.findall(r"(?:wire|reg) \[(\d+):0\] (\S+);", text)}
         return max(bits.get(name, 0) for name in re.findall(r"(\S+) (?:<?=) [^?:\n]* [+-] [^?:\n]*;", text))
 
@@ -102,7 +102,7 @@ def test_z_made_more_than_once(name, lookups, redundant):
 
 def test_lookups_stay_apart_in_synthesis():
     """Equal registers are not merged into one of high fan-out: their modules keep their borders."""
-    for io in ("native", "binary"):
+    for io in ("native", "montgomery"):
         found = [
             re.findall(r"^\(\* keep_hierarchy \*\)\nmodule \w*lookup", core.verilog, re.MULTILINE)
             for core in (modmill.build("radix64k-ram", 2**64 - 59, io, lookups=k) for k in (1, 3))
@@ -154,7 +154,7 @@ def test_ports():
     fitted = design("radix64k-mul").fit(2**256 - 189)
     assert fitted.representation == Digits(16, 16) and fitted.representation.width == 288
     assert design("radix64k-mul").fit(2**256 - 189, redundant=False).representation == Binary(257)
-    assert fitted.contract("binary").operand == Binary(256)
+    assert fitted.contract("montgomery").operand == Binary(256)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def load_and_run(core, loads):
     [*((n, {}) for n in NAMES), ("radix64k-ram", {"lookups": 2}), *((n, {"feedback": True}) for n in NAMES)],
 )
 @pytest.mark.parametrize("redundant", [True, False])
-@pytest.mark.parametrize("io", ["native", "binary"])
+@pytest.mark.parametrize("io", ["native", "montgomery"])
 def test_moduli_loaded_one_after_another(name, settings, redundant, io):
     fitted = design(name).fit(2**40 - 87, redundant=redundant, loadable=True, r=8, **settings)
     turns = [fitted, *fitted.others(), fitted.at(97), fitted]
@@ -256,7 +256,7 @@ def test_a_modulus_that_does_not_fit_is_refused():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("io", "redundant"), [("native", True), ("binary", True), ("binary", False)])
+@pytest.mark.parametrize(("io", "redundant"), [("native", True), ("montgomery", True), ("montgomery", False)])
 @pytest.mark.parametrize("feedback", [False, True])
 def test_nothing_of_operands_or_modulus_reaches_the_handshake(name, io, redundant, feedback):
     core = modmill.build(name, 2**40 - 87, io, r=8, redundant=redundant, loadable=True, feedback=feedback)

@@ -96,7 +96,7 @@ def test_additions_of_one_word_compare_nothing_with_zero(loadable):
 
 
 @pytest.mark.parametrize("settings", [{"r": 8}, {"r": 8, "loadable": True}, {"redundant": False}])
-@pytest.mark.parametrize("io", ["native", "binary"])
+@pytest.mark.parametrize("io", ["native", "montgomery", "plain"])
 def test_loops_of_two_iterations_compare_nothing_with_zero(io, settings):
     core = build("radix64k-mul", 7, io, **settings)
     assert core.fitted.shape.steps == 2
@@ -109,7 +109,7 @@ def test_loops_of_two_iterations_compare_nothing_with_zero(io, settings):
 )
 def test_constants_of_32_bits_in_verilog(name, modulus, settings):
     """-p in a part of 32 bits, where the difference is longer; and near p / 2 every carry of it."""
-    core = build(name, modulus, "binary", **settings)
+    core = build(name, modulus, "montgomery", **settings)
     pairs = binary_corners(core.contract.p)
     assert core.simulate(pairs) == [core.contract.expect(a, b) for a, b in pairs]
     # the planted fault: the constant as a negative number

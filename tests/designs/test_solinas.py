@@ -77,7 +77,7 @@ def test_carries_reach_their_bound():
 @pytest.mark.parametrize(("modulus", "rows"), [(m, rows) for m, rows in SERVED if m not in ("P-521", "Ed448")])
 def test_machine_with_its_intermediates(modulus, rows):
     fitted = fit(modulus, rows=rows)
-    for io in ("native", "binary"):
+    for io in ("native", "montgomery", "plain"):
         contract, core = fitted.contract(io), fitted.core(io)
         p = fitted.p
         pairs = [*operands(contract, 3), (0, 0), (p - 1, p - 1), (1, p - 1), (contract.largest_operand,) * 2]
@@ -102,7 +102,7 @@ def test_machine_with_its_intermediates(modulus, rows):
     ],
 )
 def test_built_cores_pass_the_check(modulus, settings):
-    for io in ("native", "binary"):
+    for io in ("native", "montgomery", "plain"):
         core = build("solinas", modulus, io, **settings)
         report = Report(core.name)
         verify(core, core.verilog, report, vectors=300)

@@ -75,8 +75,8 @@ def test_machine_with_minus_M_i(name, p, n):
     fitted = design(name).fit(p, base="one-word", n=n)
     assert fitted.rns.negative
     judge(fitted, [*fitted.corners()[::7], *operands(fitted.contract("native"), 4)])
-    contract, pairs = fitted.contract("binary"), [(p - 1, p - 1), (p - 2, p - 1), (0, 1)]
-    for (a, b), (r, _, latency) in zip(pairs, run(fitted.core("binary"), pairs), strict=True):
+    contract, pairs = fitted.contract("plain"), [(p - 1, p - 1), (p - 2, p - 1), (0, 1)]
+    for (a, b), (r, _, latency) in zip(pairs, run(fitted.core("plain"), pairs), strict=True):
         assert r == contract.expect(a, b) and latency == contract.timing.latency
 
 

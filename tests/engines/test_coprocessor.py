@@ -51,7 +51,7 @@ class Bench:
         self.simulator = WordSimulator(self.text, word, top="ecc", instances=instances)
 
     def multiply(self, fitted):
-        return fitted.multiply if self.exact else fitted.contract("binary").expect
+        return fitted.multiply if self.exact else fitted.contract(fitted.binary).expect
 
     def at(self, fitted):
         """The programs with constants below the modulus, which is loaded."""
@@ -101,7 +101,7 @@ HOUSE = {
     "solinas": (2**127 - 1, 1, 2, {}),
     "multistep": (2**61 - 1, 3, 2, {"conditional_subtracts": (1,)}),
     "sor-2m": (2**61 - 1, 2, 4, {}),
-    "radix64k-mul": (2**61 - 1, 1, 3, {"io": "binary", "conditional_subtracts": (1,)}),
+    "radix64k-mul": (2**61 - 1, 1, 3, {"io": "montgomery", "conditional_subtracts": (1,)}),
 }
 
 

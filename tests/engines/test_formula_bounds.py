@@ -81,7 +81,7 @@ def test_a_formula_whose_sums_exceed_the_bound_is_refused_with_the_numbers():
 
 
 def test_a_binary_core_takes_no_sums():
-    contract = design("sor-1m-p").fit(P, n=16).contract("binary")
+    contract = design("sor-1m-p").fit(P, n=16).contract("plain")
     with pytest.raises(UnsupportedError, match="before instruction 0: a sum below 2 p, a slot holds numbers below"):
         program_bounds(instructions(("add", 2, 0, 1), ("mul", 2, 2, 0)), contract)
 

@@ -12,7 +12,6 @@ import pytest
 from marks import long
 from modmill.contract import Contract, Load, UnsupportedError
 from modmill.cores.rsa.machine import engine
-from modmill.design import Multiplier
 from modmill.designs import design
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.sequencer import DatapathSequencer
@@ -22,6 +21,7 @@ from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, lad
 from modmill.engines.rsa.layout import power_layout
 from modmill.flow.emit import verilog
 from modmill.flow.words import WordSimulator
+from modmill.interface import Multiplier
 from trial import loadable
 from trial.bench import drive
 
@@ -177,10 +177,10 @@ def test_multipliers_of_the_house(name, p, width, threads, settings, method):
             assert found.cycles == [core.cycles(k, bits)]
 
 
-@pytest.mark.parametrize("name", ["radix64k-ram", "sor-2m"])
-def test_the_binary_form_serves_too(name):
+@pytest.mark.parametrize(("name", "io"), [("radix64k-ram", "montgomery"), ("sor-2m", "plain")])
+def test_a_form_with_binary_operands_serves_too(name, io):
     p = 2**61 - 1
-    core = engine(name, p, bits=40, threads=2, io="binary")
+    core = engine(name, p, bits=40, threads=2, io=io)
     pairs = [(p - 1, 2**40 - 1), (12345678901234567, 2**39 + 5)]
     assert core.simulate(core.fitted, 0, pairs).powers == [pow(base, exponent, p) for base, exponent in pairs]
 

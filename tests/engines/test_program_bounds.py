@@ -156,10 +156,11 @@ def test_what_nothing_helps_is_refused():
 
 
 DESIGNS = [
-    ("montgomery-array", "native", TRIMS), ("montgomery-array", "binary", TRIMS), ("pseudo-mersenne", "native", TRIMS),
-    ("pseudo-mersenne", "binary", TRIMS), ("multistep", "native", TRIMS), ("radix64k-mul", "native", TRIMS),
+    ("montgomery-array", "native", TRIMS), ("montgomery-array", "montgomery", TRIMS),
+    ("pseudo-mersenne", "native", TRIMS),
+    ("pseudo-mersenne", "plain", TRIMS), ("multistep", "native", TRIMS), ("radix64k-mul", "native", TRIMS),
     ("wide", "native", TRIMS), ("orup", "native", TRIMS), ("iddmm", "native", TRIMS), ("mcivor", "native", TRIMS),
-    ("tenca-koc", "native", TRIMS), ("sor-2m", "native", NONE), ("sor-2m", "binary", TRIMS),
+    ("tenca-koc", "native", TRIMS), ("sor-2m", "native", NONE), ("sor-2m", "plain", TRIMS),
     ("sor-ring", "native", NONE), ("mm-spa", "native", NONE), ("montgomery-array", "native", NONE),
     ("kbe", "native", DatapathSpec(0, 4, 4, 128, 512, added=True)), ("hbe", "native", DatapathSpec(0, 6, 6, 128, 512,
       added=True)),

@@ -225,7 +225,7 @@ def test_a_port_that_is_missing_is_an_error():
 
 
 @pytest.mark.parametrize("name", ["sor-1m-n", "sor-1m-p", "sor-2m", "sor-ring"])
-@pytest.mark.parametrize("io", ["native", "binary"])
+@pytest.mark.parametrize("io", ["native", "plain"])
 def test_designs_have_constant_latency(name, io):
     text = verilog(design(name).fit(SMALL_PRIME).core(io))
     assert isinstance(result := prove.prove_constant_latency(text), Proved), result

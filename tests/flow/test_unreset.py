@@ -34,7 +34,7 @@ def text(name, io="native", **settings):
 
 @pytest.fixture(scope="module")
 def array():
-    return text("montgomery-array", "binary", loadable=False)
+    return text("montgomery-array", "montgomery", loadable=False)
 
 
 @pytest.mark.parametrize("name", [d.name for d in DESIGNS])

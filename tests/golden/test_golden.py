@@ -17,18 +17,23 @@ FILE = Path(__file__).parent / "digests.json"
 ONE_FORM = {
     "kbe-extension", "hbe-extension", "kbe-reduction", "hbe-reduction", "orup", "sq-rns", "dq-rns",
 }  # fmt: skip
-"""These have no binary form."""
+"""These have no form with binary operands."""
 WIDE = {"pseudo-mersenne": "M127", "solinas": "M127"}  # these do not serve 97
 CASES = [
     (d.name, modulus, "native" if d.name in ONE_FORM else io)
     for d in DESIGNS
-    for modulus, io in ((WIDE.get(d.name, "97"), "native"), ("0x1fffffffffffffff", "binary"))
+    for modulus, io in ((WIDE.get(d.name, "97"), "native"), ("0x1fffffffffffffff", "plain"))
+]
+MONTGOMERY = [
+    (d.name, "0x1fffffffffffffff", "montgomery")
+    for d in DESIGNS
+    if d.name not in ONE_FORM and "montgomery" in d.fit(2**61 - 1).forms
 ]
 FORMS = [
     ("radix64k-mul", "97", "native", "feedback=true", "r=4"),
-    ("radix64k-ram", "0x1fffffffffffffff", "binary", "feedback=true"),
+    ("radix64k-ram", "0x1fffffffffffffff", "montgomery", "feedback=true"),
     ("radix64k-table", "0x1fffffffffffffff", "native", "feedback=true", "loadable=true"),
-    ("radix64k-mul", "0x1fffffffffffffff", "binary", "redundant=false", "tile=17", "chain=20", "feedback=true"),
+    ("radix64k-mul", "0x1fffffffffffffff", "montgomery", "redundant=false", "tile=17", "chain=20", "feedback=true"),
     ("wide", "0x1fffffffffffffff", "native", "pipelined=false"),
     *(
         (name, "0x1fffffffffffffff", "native", f"moduli={kind}", "w=12")
@@ -37,7 +42,7 @@ FORMS = [
     ),
 ]
 """Forms of a design that its defaults do not have."""
-FULL = [("sor-1m-p", "secp256k1", "native"), ("sor-ring", "secp256k1", "native"), ("sor-2m", "P-256", "binary")]
+FULL = [("sor-1m-p", "secp256k1", "native"), ("sor-ring", "secp256k1", "native"), ("sor-2m", "P-256", "plain")]
 
 
 def key(case):
@@ -49,14 +54,14 @@ def digest(case):
     return build(name, modulus, io, **parse_set(sets)).digest
 
 
-@pytest.mark.parametrize("case", CASES + FORMS + FULL, ids=key)
+@pytest.mark.parametrize("case", CASES + MONTGOMERY + FORMS + FULL, ids=key)
 def test_digest(case):
     recorded = json.loads(FILE.read_text())
     assert digest(case) == recorded[key(case)], "the RTL has changed; if that is meant, write digests.json anew"
 
 
 def test_file_lists_all_designs_and_no_others():
-    assert json.loads(FILE.read_text()).keys() == {key(c) for c in CASES + FORMS + FULL}
+    assert json.loads(FILE.read_text()).keys() == {key(c) for c in CASES + MONTGOMERY + FORMS + FULL}
 
 
 def test_digest_does_not_depend_on_hash_seed():
@@ -72,4 +77,4 @@ def test_digest_does_not_depend_on_hash_seed():
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps({key(c): digest(c) for c in CASES + FORMS + FULL}, indent=1) + "\n")
+    FILE.write_text(json.dumps({key(c): digest(c) for c in CASES + MONTGOMERY + FORMS + FULL}, indent=1) + "\n")

@@ -136,7 +136,7 @@ def test_choices_are_in_the_command():
     """The planted faults: a choice that the command forgets would measure another engine."""
     e = of(X25519)
     for key, value, words in (
-        ("word", 64, "--word 64"), ("sums", 2, "--sums 2"), ("cores", 4, "--cores 4"), ("io", "binary", "--io binary"),
+        ("word", 64, "--word 64"), ("sums", 2, "--sums 2"), ("cores", 4, "--cores 4"), ("io", "plain", "--io plain"),
         ("shape", {**e.about["shape"], "window": 5, "joint": True}, "--window 5 --joint"),
     ):  # fmt: skip
         assert words not in e.command

@@ -15,7 +15,7 @@ from modmill.flow.simulate import Simulator, widths
 from modmill.report import sheet
 
 
-@pytest.fixture(scope="module", params=["native", "binary"])
+@pytest.fixture(scope="module", params=["native", "plain"])
 def folder(request, tmp_path_factory):
     return modmill.build("sor-1m-p", 97, request.param, n=12).write(tmp_path_factory.mktemp("folder") / "core")
 
@@ -58,7 +58,7 @@ def test_latency_of_the_data_sheet_holds_in_an_idle_core_and_in_a_full_one(folde
 
 def test_conversion_of_the_data_sheet_works(folder, monkeypatch):
     core = modmill.load(folder)
-    if core.io == "binary":
+    if core.io == "plain":
         pytest.skip("binary integers need no conversion")
     text = (folder / "README.md").read_text()
     code = text[text.index("```python\n") + 10 :].split("```")[0]
@@ -71,7 +71,7 @@ def test_conversion_of_the_data_sheet_works(folder, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["native", long("binary")], indirect=True, scope="module")
+@pytest.mark.parametrize("folder", ["native", long("plain")], indirect=True, scope="module")
 def test_cocotb_bench_passes(folder):
     pytest.importorskip("cocotb")
     if not (shutil.which("make") and shutil.which("c++")):

@@ -29,4 +29,4 @@ def test_split():
 
 
 def test_identifier():
-    assert sheet.identifier("sor-1m-p-P-256-binary") == "sor_1m_p_p_256_binary"
+    assert sheet.identifier("sor-1m-p-P-256-plain") == "sor_1m_p_p_256_plain"

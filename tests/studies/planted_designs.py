@@ -9,8 +9,9 @@ from dataclasses import replace
 from amaranth.hdl import Module, Signal
 
 from modmill.contract import UnsupportedError
-from modmill.design import Multiplier, Setting
+from modmill.design import Setting
 from modmill.designs import design
+from modmill.interface import Multiplier
 
 RIGHT = design("multistep")
 SETTINGS = (

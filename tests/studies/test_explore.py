@@ -173,7 +173,7 @@ def test_outcome_of_a_planted_design(name, kind, text):
 
 
 def test_a_form_that_is_not_there_is_refused():
-    outcome = attempt(untold, Trial(PLANTED), Case("right", 97, "binary"))
+    outcome = attempt(untold, Trial(PLANTED), Case("right", 97, "montgomery"))
     assert outcome.kind == "refused"
     assert "take --io native" in outcome.text
 

@@ -61,7 +61,7 @@ def test_an_engine_for_any_modulus_of_a_length_whose_largest_prime_is_a_mersenne
 
 def test_a_multiplier_with_a_rhythm_of_its_own_behind_conversions_is_refused():
     """Its operands were lost: it takes them in one cycle of 19, which the engine took for any cycle."""
-    core = engine("kbe", p=622259933793501085, io="binary", threads=1)
+    core = engine("kbe", p=622259933793501085, io="montgomery", threads=1)
     with pytest.raises(
         UnsupportedError, match="accepts operands only in one cycle of 19, which a unit that offers them"
     ):

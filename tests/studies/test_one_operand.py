@@ -71,7 +71,7 @@ def test_explanation(core):
 
 
 def test_binary_is_refused_and_does_not_apply():
-    with pytest.raises(UnsupportedError, match="kbe-extension has no binary form; take --io native"):
+    with pytest.raises(UnsupportedError, match="kbe-extension has no plain form; take --io native"):
         modmill.build("kbe-extension", P)
-    (result,) = race.race(P, ["kbe-extension"], io="binary")
-    assert result.state == "does not apply" and "no binary form" in result.note
+    (result,) = race.race(P, ["kbe-extension"], io="plain")
+    assert result.state == "does not apply" and "no plain form" in result.note

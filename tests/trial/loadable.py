@@ -14,7 +14,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Binary, Contract, Timing, UnsupportedError
-from modmill.design import multiplier_ports
+from modmill.interface import multiplier_ports
 from modmill.schedule import Schedule, Step
 
 

@@ -52,7 +52,13 @@ Name = Annotated[str, typer.Argument(metavar="DESIGN", help="A design; `modmill 
 Modulus = Annotated[
     str, typer.Option("--modulus", "-m", help="A name (secp256k1), an expression (2^255-19), 0x hex, or a decimal.")
 ]
-Io = Annotated[str, typer.Option(help="binary: integers below p; native: the design's own representation.")]
+Io = Annotated[
+    str,
+    typer.Option(
+        help="plain: integers below p, a b mod p; montgomery: the same with a b R^-1 mod p; native: the design's own "
+        "representation."
+    ),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -236,7 +242,7 @@ def build(
     design: Name,
     modulus: Modulus,
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
-    io: Io = "binary",
+    io: Io = "plain",
     output: Folder = None,
     top: Top = "core",
     no_check: Annotated[
@@ -258,7 +264,7 @@ def build(
     c = core.contract
     print(
         f"{folder}: {core.name}, latency {c.timing.latency}, interval {c.timing.interval}, "
-        f"{core.fitted.cost.dsp:,} DSP blocks predicted{' without conversions' if io == 'binary' else ''}, "
+        f"{core.fitted.cost.dsp:,} DSP blocks predicted{' without conversions' if io != 'native' else ''}, "
         f"{core.digest[:23]}..."
     )
 

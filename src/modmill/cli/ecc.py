@@ -227,7 +227,9 @@ def program(
     curve: Annotated[str, typer.Argument(metavar="CURVE", help="As in `modmill ecc curve`.")],
     multiplier: Multiplier,
     operation: Annotated[str, typer.Option(help="Draw the rows of this operation; default: a table of all.")] = "",
-    io: Annotated[str, typer.Option(help="binary or native: the form of the multiplier.")] = "native",
+    io: Annotated[
+        str, typer.Option(help="Form of the multiplier: native, montgomery, or plain without a factor.")
+    ] = "native",
     sums: Annotated[int, typer.Option(help="Most sums in a row.")] = 3,
     product_distance: Annotated[int, typer.Option(help="Rows after which a product can be read.")] = 1,
     sum_distance: Annotated[int, typer.Option(help="Rows after which a sum can be read.")] = 1,

@@ -40,7 +40,12 @@ Cores = Annotated[int, typer.Option(min=1, max=64, help="Machines side by side b
 
 # Options of coprocessors of curves.
 CurveText = Annotated[str, typer.Option("--curve", metavar="CURVE", help="A name, parameters, or a PEM file.")]
-Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary; default: one that allows sums.")]
+Io = Annotated[
+    str,
+    typer.Option(
+        help="Form of the multiplier: native, montgomery, or plain without a factor; default: one that allows sums."
+    ),
+]
 Window = Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a scalar.")]
 Teeth = Annotated[int, typer.Option(min=1, max=8, help="Teeth of the comb for the base point.")]
 Columns = Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")]

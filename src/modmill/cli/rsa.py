@@ -21,7 +21,7 @@ app = typer.Typer(no_args_is_help=True, help="RSA with real keys on an exponenti
 
 Method = Annotated[str, typer.Option(help="window or ladder; both take the same time for every exponent.")]
 Window = Annotated[int, typer.Option(min=1, max=8, help="Bits of a digit of the exponent, for --method window.")]
-Io = Annotated[str, typer.Option(help="Form of the multiplier: native or binary.")]
+Io = Annotated[str, typer.Option(help="Form of the multiplier: native, montgomery, or plain without a factor.")]
 Threads = Annotated[int, typer.Option(min=0, max=64, help="Powers interleaved; 0: as many as fill the multiplier.")]
 
 Bits = Annotated[int, typer.Option(help="Length of the RSA modulus, 1024 to 4096.")]

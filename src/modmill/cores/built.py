@@ -19,7 +19,7 @@ from amaranth.lib import wiring
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.folder import json_object, read_text, require_former, write_folder
-from modmill.design import DesignInstance, Multiplier
+from modmill.design import DesignInstance
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.sequencer import DatapathSequencer
@@ -28,6 +28,7 @@ from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
 from modmill.engines.machine.top import Coprocessor
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
+from modmill.interface import Multiplier
 
 _Run = TypeVar("_Run")
 
@@ -120,8 +121,9 @@ class BuiltEngine(ABC):
     """Stem of its file names."""
 
     def __post_init__(self) -> None:
-        if self.io not in self.fitted.forms:
-            raise UnsupportedError(f"{self.design} has no {self.io} form; take --io {' or '.join(self.fitted.forms)}")
+        forms = self.fitted.engine_forms
+        if self.io not in forms:
+            raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
 
     @cached_property
     def contract(self) -> Contract:

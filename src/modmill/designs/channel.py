@@ -27,8 +27,9 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting
+from modmill.design import Cost, Design, DesignInstance, Setting
 from modmill.designs.cox_rower import hbe
+from modmill.interface import Multiplier
 from modmill.numbers.folding import fold, fold_bounds
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.delay import later
@@ -205,10 +206,10 @@ class Channel(DesignInstance):
         return Timing(plan.latency, plan.interval, plan.in_flight)
 
     def contract(self, io: str) -> Contract:
-        """The contract of one form. Native: lazy results. Binary: least residues; the operands of a product are below
+        """The contract of one form. Native: lazy results. Plain: least residues; the operands of a product are below
         p, that of a reduction has 2w + 1 bits."""
         contract = super().contract(io)
-        if io == "binary" and not self.params.multiplies:
+        if io == "plain" and not self.params.multiplies:
             operand, product, _ = self.bounds
             contract = replace(contract, operand=self.representation, operand_bound=operand, product_bound=product)
         return contract

@@ -17,7 +17,8 @@ from typing import Any
 from amaranth.hdl import Module, Value
 
 from modmill.contract import Binary, Load, Timing
-from modmill.design import Cost, DesignInstance, Multiplier, Setting, loadable_modulus
+from modmill.design import IO, Cost, DesignInstance, Setting, loadable_modulus
+from modmill.interface import Multiplier
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.montgomery import edges
 from modmill.rtl.acceptance import Acceptance
@@ -54,6 +55,8 @@ class BinaryMontgomery(DesignInstance):
     they are below 2 p. Setting ``loadable``: the modulus is loaded. A design that lacks a setting does neither. The
     binary form always subtracts.
     """
+
+    forms = IO
 
     def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
         """``bits``: width of the largest modulus of the core; 0: the width of p."""

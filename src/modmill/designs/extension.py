@@ -35,8 +35,9 @@ from functools import cached_property
 from typing import Any
 
 from modmill.contract import Residues, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Setting, Source
 from modmill.designs.cox_rower import hbe, kbe
+from modmill.interface import Multiplier
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns.base_pairs import approximate
 from modmill.numbers.rns.choice_of_moduli import choose_moduli
@@ -286,10 +287,10 @@ class Extension(DesignInstance):
         return Passes(q.shape, [tables(q)], [q.b.moduli])
 
     def binary_component(self) -> Multiplier:
-        raise UnsupportedError("a base extension has no binary form; build it with --io native")
+        raise UnsupportedError("a base extension has no form with binary operands; build it with --io native")
 
     def binary_timing(self) -> Timing:
-        raise UnsupportedError("a base extension has no binary form; build it with --io native")
+        raise UnsupportedError("a base extension has no form with binary operands; build it with --io native")
 
     def corners(self) -> list[tuple[int, int]]:
         return [(self.representation.encode(x), 0) for x in edge_numbers(self.params)]

@@ -27,8 +27,9 @@ from typing import Any
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
 from modmill.contract import Load
-from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits
+from modmill.interface import Multiplier
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import BLOCKS, DspBlock, tiled
 from modmill.rtl.words import widened

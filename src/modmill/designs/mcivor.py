@@ -24,8 +24,9 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 
-from modmill.design import Design, Multiplier, Source
+from modmill.design import Design, Source
 from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits, word_setting
+from modmill.interface import Multiplier
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.words import widened
 from modmill.schedule import Operation, Operations, Schedule, Step

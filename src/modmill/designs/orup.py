@@ -26,8 +26,9 @@ from typing import Any
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
 from modmill.contract import Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.digit_serial import LOADABLE, DigitSerial, SerialMachine, put
+from modmill.interface import Multiplier
 from modmill.numbers.montgomery import edges
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.product import one_tile
@@ -188,10 +189,10 @@ class Orup(DigitSerial):
         return Machine(self)
 
     def binary_component(self) -> Multiplier:
-        raise UnsupportedError("orup has no binary form; take --io native")
+        raise UnsupportedError("orup has no form with binary operands; take --io native")
 
     def binary_timing(self) -> Timing:
-        raise UnsupportedError("orup has no binary form; take --io native")
+        raise UnsupportedError("orup has no form with binary operands; take --io native")
 
     def corners(self) -> list[tuple[int, int]]:
         return edges(self.scaled, self.R, 2 * self.scaled)

@@ -27,9 +27,10 @@ from math import gcd
 from typing import Any
 
 from modmill.contract import Residues, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Setting, Source
 from modmill.designs.cox_rower import hbe, kbe
 from modmill.designs.extension import run_pass
+from modmill.interface import Multiplier
 from modmill.numbers.rns.base_pairs import approximate
 from modmill.numbers.rns.choice_of_moduli import choose_moduli
 from modmill.numbers.rns.cox import Cox
@@ -194,10 +195,10 @@ class Reduction(DesignInstance):
         return Passes(self.shape, tables(q), [q.b.moduli, q.a.moduli])
 
     def binary_component(self) -> Multiplier:
-        raise UnsupportedError("a reduction of residues has no binary form; build it with --io native")
+        raise UnsupportedError("a reduction of residues has no form with binary operands; build it with --io native")
 
     def binary_timing(self) -> Timing:
-        raise UnsupportedError("a reduction of residues has no binary form; build it with --io native")
+        raise UnsupportedError("a reduction of residues has no form with binary operands; build it with --io native")
 
     def corners(self) -> list[tuple[int, int]]:
         return [(self.representation.encode(x), 0) for x in edge_operands(self.params)]

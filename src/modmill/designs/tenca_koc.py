@@ -27,8 +27,9 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from modmill.design import Design, Multiplier, Setting, Source
+from modmill.design import Design, Setting, Source
 from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits, word_setting
+from modmill.interface import Multiplier
 from modmill.numbers.moduli import MAX_BITS
 from modmill.rtl.acceptance import Acceptance
 from modmill.rtl.delay import later

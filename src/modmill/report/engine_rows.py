@@ -200,6 +200,6 @@ def _usual(name: str, kind: str, subject: str) -> tuple[Mapping[str, Any], str]:
             loaded = {"loadable": True} if "loadable" in defaults else {}
             return chosen.fit(prev_prime(1 << int(subject)), **loaded).settings, "native"
         fitted = chosen.fit(find_curve(subject).p)
-        return fitted.settings, "binary" if isinstance(fitted.representation, Digits) else "native"
+        return fitted.settings, fitted.binary if isinstance(fitted.representation, Digits) else "native"
     except ValueError:
         return defaults, "native"

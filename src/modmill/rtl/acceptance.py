@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Const, Module, Signal, Value
 
-from modmill.design import Multiplier
+from modmill.interface import Multiplier
 
 
 class Acceptance:

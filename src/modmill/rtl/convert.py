@@ -17,7 +17,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Timing
-from modmill.design import Multiplier
+from modmill.interface import Multiplier
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import alpha_limit, alpha_offset
 from modmill.rtl import fold

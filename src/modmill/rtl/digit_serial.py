@@ -15,7 +15,7 @@ from math import gcd
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from modmill.contract import Timing
-from modmill.design import Multiplier
+from modmill.interface import Multiplier
 from modmill.rtl.delay import DelayLines
 from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan, widest
 from modmill.rtl.free_running import INITIAL, free_running

@@ -34,7 +34,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetSignal, Signal, Va
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.design import Multiplier
+from modmill.interface import Multiplier
 from modmill.rtl.booth_fold import Fold
 from modmill.rtl.extension_shape import ROWERS, TILE, Kind, Shape
 from modmill.rtl.fold import bits

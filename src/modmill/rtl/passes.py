@@ -33,7 +33,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetSignal, Signal, Va
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.design import Multiplier
+from modmill.interface import Multiplier
 from modmill.rtl.booth_fold import Fold, booth_terms, tiled_terms
 from modmill.rtl.delay import later
 from modmill.rtl.extension import Tables

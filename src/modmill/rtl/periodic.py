@@ -11,7 +11,7 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import fifo
 
-from modmill.design import Multiplier
+from modmill.interface import Multiplier
 
 
 class Phase:

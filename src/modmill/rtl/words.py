@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.design import Multiplier
+from modmill.interface import Multiplier
 
 
 def widened(value: Value, bits: int) -> Value:

@@ -182,11 +182,19 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
         length,
         ("method", rnd.choice(("window", "window", "ladder"))),
         ("window", rnd.randint(1, 5)),
-        ("io", rnd.choice(("native", "native", "binary"))),
+        ("io", rnd.choice(("native", "native", _binary(design, p)))),
         ("native", bool(rnd.randrange(4))),
         *_common(rnd, small or bits > 200),
     ]
     return EngineCase("rsa", design.name, (*given, *options), _settings(rnd, design, p))
+
+
+def _binary(design: Design, p: int) -> str:
+    """The form with binary operands; `montgomery` for a modulus that the design does not serve."""
+    try:
+        return design.fit(p).binary
+    except ValueError:
+        return "montgomery"
 
 
 def _ecc(rnd: random.Random, small: bool) -> EngineCase:
@@ -202,7 +210,7 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
         ("bits", rnd.choice((0, 0, field, field + rnd.randint(1, 20)))),
         ("shape", Shape(rnd.randint(1, 4), rnd.randint(1, 4), rnd.randint(1, 3), rnd.random() < 0.2)),
         ("sums", rnd.choice((3, 3, 0, 1, 2, 4, 5))),
-        ("io", rnd.choice(("", "", "native", "binary"))),
+        ("io", rnd.choice(("", "", "native", _binary(design, curve.p)))),
         ("order", rnd.random() < 0.25),
         *_common(rnd, small),
     ]

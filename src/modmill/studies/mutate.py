@@ -61,18 +61,23 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("radix64k-ram", "65521", "native", {"r": 8, "feedback": True, "redundant": False, "tile": 10, "chain": 9}),
     ("mm-pa-n", "29", "native", {"n": 10}),
     ("mm-pa-p", "29", "native", {"n": 10}), ("mm-spa", "29", "native", {"n": 10}),
-    ("sor-1m-n", "29", "binary", {"n": 12}), ("sor-1m-p", "29", "binary", {"n": 12}),
-    ("sor-2m", "29", "binary", {"n": 12}), ("sor-nm", "29", "binary", {"n": 12}),
-    ("sor-ring", "29", "binary", {"w": 12}), ("montgomery-array", "29", "binary", {"loadable": False}),
-    ("pseudo-mersenne", "2^61-1", "native", {}), ("hbe", "29", "binary", {"n": 2, "w": 12}),
-    ("kbe", "29", "binary", {"n": 1, "w": 12}), ("kbe-extension", "8191", "native", {"n": 6}),
+    ("sor-1m-n", "29", "plain", {"n": 12}), ("sor-1m-p", "29", "plain", {"n": 12}),
+    ("sor-2m", "29", "plain", {"n": 12}), ("sor-nm", "29", "plain", {"n": 12}),
+    ("sor-ring", "29", "plain", {"w": 12}), ("montgomery-array", "29", "montgomery", {"loadable": False}),
+    ("pseudo-mersenne", "2^61-1", "native", {}), ("hbe", "29", "montgomery", {"n": 2, "w": 12}),
+    ("kbe", "29", "montgomery", {"n": 1, "w": 12}), ("kbe-extension", "8191", "native", {"n": 6}),
     ("hbe-extension", "8191", "native", {"n": 6}), ("sq-rns", "29", "native", {"n": 2, "w": 12}),
     ("dq-rns", "29", "native", {"n": 2, "w": 12}),
-    ("shenoy-kumaresan", "29", "binary", {"n": 1, "w": 12}),
+    ("shenoy-kumaresan", "29", "montgomery", {"n": 1, "w": 12}),
     ("kbe-reduction", "29", "native", {"w": 12}), ("hbe-reduction", "29", "native", {"w": 12}),
 )  # fmt: skip
 """The cores with rates in ``results``: every design at a small modulus, with words so short that it has several. Where
-the proofs are too large, the form is binary: then all pairs of operands are simulated."""
+the proofs are too large, operands are binary: then all pairs of operands are simulated."""
+PLAIN: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    ("iddmm", "29", "plain", {"digit": 3}),
+    ("montgomery-array", "29", "plain", {}),
+)
+"""Plain forms with rates in ``results``: two products, with a constant and with a loaded square."""
 ENGINES: dict[str, Callable[[], BuiltEngine]] = {
     "rsa": lambda: engine.engine("multistep", width=5, bits=4, threads=1, window=2),
     "ecc": lambda: ecc.ecc(Weierstrass(11, (2, 4), 13, a=1, b=6), "montgomery-array", {"loadable": False}, threads=1),
@@ -230,15 +235,19 @@ def _operands(contract: Contract) -> Operands | None:
 
 
 def write(name: str, folder: Path) -> Path:
-    """Write the core of a design in `SUBJECTS`, or of an engine in `ENGINES`, without a check.
+    """Write the core of a design in `SUBJECTS` or `PLAIN`, or of an engine in `ENGINES`, without a check. The second
+    core of a design has the name of the design and `-2`.
 
     Raises ValueError for another name."""
     if name in ENGINES:
         return ENGINES[name]().write(folder, f"modmill mutate --subject {name}")
-    for design, modulus, io, settings in SUBJECTS:
-        if design == name:
-            return build(design, modulus, io, **settings).write(folder, check=False)
-    known = ", ".join([*ENGINES, *(design for design, *_ in SUBJECTS)])
+    cores: dict[str, tuple[str, str, str, dict[str, Any]]] = {}
+    for case in (*SUBJECTS, *PLAIN):
+        cores[case[0] if case[0] not in cores else f"{case[0]}-2"] = case
+    if name in cores:
+        design, modulus, io, settings = cores[name]
+        return build(design, modulus, io, **settings).write(folder, check=False)
+    known = ", ".join([*ENGINES, *cores])
     raise UnsupportedError(f"no core is known as {shown(name)}; those with rates are {known}")
 
 

@@ -52,9 +52,9 @@ class OnDesign:
     @property
     def contract(self) -> Contract:
         """The multiplier's contract. Raises UnsupportedError for a form that the design does not have."""
-        forms = self.fitted.forms
+        forms = self.fitted.engine_forms
         if self.io not in forms:
-            raise UnsupportedError(f"{self.design} has no {self.io} form; it has {' and '.join(forms)}")
+            raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
         return self.fitted.contract(self.io)
 
     @property

@@ -328,7 +328,7 @@ def ecc(
     return EccCore(
         design, fitted, given, curve=found, operations=operations or (("ladder",) if is_ladder else ("multiply",)),
         bits=bits or (found.p if is_ladder else found.n).bit_length(),
-        io=io or ("binary" if isinstance(fitted.representation, Digits) else "native"), **options,
+        io=io or (fitted.binary if isinstance(fitted.representation, Digits) else "native"), **options,
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from modmill.flow.simulate import Simulator, loads, widths
 from modmill.numbers.moduli import Modulus, parse_modulus
 from modmill.numbers.shown import shortened
 from modmill.report import seal, sheet
+from modmill.twice import square
 from modmill.version import __version__
 
 RECORD = "contract.json"
@@ -113,14 +114,17 @@ class Core:
         }
 
     def multiply(self, a: int, b: int = 0) -> int:
-        """a * b * factor through the bit-exact algorithm: canonical for binary io, else below result_bound * p.
+        """a * b * factor through the bit-exact algorithm: below result_bound * p for native io, else canonical.
 
         A core with one operand gives a * factor, whatever ``b``. Raises UnsupportedError for operands that the contract
         does not cover.
         """
         self._require(a, b if self.contract.operands == 2 else 0)
         result = self.fitted.multiply(a, b)
-        return result % self.contract.p if self.io == "binary" else result
+        if self.io == "plain" and self.fitted.twice:
+            once = self.fitted.contract("montgomery")
+            result = self.fitted.multiply(result % once.p, square(once))
+        return result if self.io == "native" else result % self.contract.p
 
     def simulate(self, pairs: Iterable[tuple[int, int]], *, gap: float = 0.0, stall: float = 0.0) -> list[int]:
         """Simulate the RTL for pairs of numbers; return the results as numbers. The first call compiles the core.
@@ -214,12 +218,13 @@ class Core:
 
 
 def build(
-    design: str | Design, modulus: str | int | Modulus, io: str = "binary", top: str = "core", **settings: Any
+    design: str | Design, modulus: str | int | Modulus, io: str = "plain", top: str = "core", **settings: Any
 ) -> Core:
     """Fit a design to a modulus and make its core.
 
-    ``modulus``: a number, or a text for ``parse_modulus``. ``io``: ``binary`` (operands below p, canonical results)
-    or ``native`` (the design's own representation). ``settings``: the design's parameters.
+    ``modulus``: a number, or a text for ``parse_modulus``. ``io``: ``plain`` (operands below p, a b mod p),
+    ``montgomery`` (the same with a b R^-1 mod p, of a Montgomery multiplier) or ``native`` (the design's own
+    representation). ``settings``: the design's parameters.
     ``top``: name of the Verilog module, and prefix of all other modules' names.
     Raises ValueError (UnsupportedError) for unknown names, and if the design does not support the modulus.
     """

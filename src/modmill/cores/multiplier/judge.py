@@ -59,7 +59,7 @@ def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
 
     Time slots begin with the cycle after the reset and last for one interval. ``accepted``: first cycle after a reset
     in which operands were offered -> cycle in which the core accepted them. A core may decide some cycles before a time
-    slot begins. Cores with binary io are not judged: their conversion accepts operands before the multiplier does.
+    slot begins. Only native cores are judged: a conversion accepts operands before the multiplier does.
     """
     if contract.io != "native":
         return

@@ -56,7 +56,7 @@ def numbers_covered(contract: Contract, x: int, y: int) -> bool:
 
 
 def corners(fitted: DesignInstance, io: str) -> list[tuple[int, int]]:
-    """Return corner cases as port values: the design's own for native io, those of integers below p for binary io."""
+    """Return corner cases as port values: the design's own for native io, those of integers below p otherwise."""
     contract, form = fitted.contract(io), fitted.representation
     own = fitted.corners() if io == "native" else []
     if contract.operands == 1:
@@ -64,7 +64,11 @@ def corners(fitted: DesignInstance, io: str) -> list[tuple[int, int]]:
         return [*own, *((contract.operand.encode(a), 0) for a in numbers)]
     if io == "native":
         return [*own, *((form.encode(a), form.encode(b)) for a, b in binary_corners(fitted.p))]
-    return binary_corners(contract.p, form.moduli)
+    pairs = binary_corners(contract.p, form.moduli)
+    if io == "plain" and fitted.twice:  # the first product is an edge of the second
+        back = pow(fitted.factor, -1, contract.p)
+        pairs += [(t * back % contract.p, 1) for t, _ in binary_corners(contract.p)[:: max(1, len(pairs) // 40)]]
+    return list(dict.fromkeys(pairs))
 
 
 def covered_corners(fitted: DesignInstance, io: str) -> list[tuple[int, int]]:
@@ -93,7 +97,7 @@ def randoms(contract: Contract, count: int, seed: int) -> list[tuple[int, int]]:
     rnd, p = random.Random(seed), contract.p
     if contract.operands == 1:
         return [(port(contract, rnd), 0) for _ in range(count)]
-    if contract.io == "binary" and p * p <= count:
+    if contract.io != "native" and p * p <= count:
         return [(a, b) for a in range(p) for b in range(p)]
     return [(port(contract, rnd), port(contract, rnd)) for _ in range(count)]
 

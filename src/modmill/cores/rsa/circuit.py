@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from modmill.contract import Contract, UnsupportedError
-from modmill.cores import engine_files
 from modmill.cores.built import Message, Trial, judged
 from modmill.cores.folder import json_object, read_text
 from modmill.cores.rsa.circuit_page import page
@@ -22,8 +21,6 @@ from modmill.designs import design as find_design
 from modmill.designs.radix64k import circuit
 from modmill.designs.radix64k.design import Radix64K
 from modmill.engines.machine.layout import words_of
-from modmill.flow.emit import digest
-from modmill.version import __version__
 
 NAMES = ("constant time", "variable time")
 """Names of the two programs."""
@@ -172,22 +169,12 @@ class CircuitCore(EngineCore):
         return replace(super().trial(), more=seen)
 
     def record(self) -> dict[str, Any]:
-        contract, lay = self.contract, self.layout
+        contract = self.contract
         longest = self.exponent_bits
         return {
-            "modmill": __version__,
+            **self.stated(),
             "circuit": True,
-            "design": self.design,
-            "given": dict(self.given),
-            "options": self.options,
-            "made_for": hex(self.fitted.p),
-            "parameters": dict(self.fitted.settings),
-            "modulus": "loaded" if contract.load else hex(contract.p),
-            "modulus_bits": contract.p.bit_length(),
-            "power_up_reset": self.power_up,
-            "number_words": lay.number_words,
             "key_words": len(contract.load.words) if contract.load else 0,
-            "ports": engine_files.stream_ports(lay.word),
             "programs": [
                 {
                     "command": 1 + k, "name": name, "exponent_bits": longest, "products": self.described(k)[1],
@@ -196,8 +183,6 @@ class CircuitCore(EngineCore):
                     "cycles": self.cycles(k), "cycles_65537": self.cycles(k, PUBLIC.bit_length(), PUBLIC),
                 } for k, name in enumerate(NAMES)
             ],
-            "multiplier": contract.describe(),
-            "digest": digest(self.verilog),
         }  # fmt: skip
 
     def page(self, record: Mapping[str, Any]) -> str:

@@ -148,8 +148,9 @@ class EngineCore(BuiltEngine):
         modulus = "loaded" if self.fitted.load else hex(self.fitted.p)
         return {"modulus_bits": self.fitted.p.bit_length(), "modulus": modulus, **super().about()}
 
-    def record(self) -> dict[str, Any]:
-        lay, contract = self.layout, self.contract
+    def stated(self) -> dict[str, Any]:
+        """What `record` states of every engine for powers."""
+        contract = self.contract
         return {
             "modmill": __version__,
             "design": self.design,
@@ -160,7 +161,16 @@ class EngineCore(BuiltEngine):
             "modulus": "loaded" if contract.load else hex(contract.p),
             "modulus_bits": contract.p.bit_length(),
             "power_up_reset": self.power_up,
-            "number_words": lay.number_words,
+            "number_words": self.layout.number_words,
+            "ports": engine_files.stream_ports(self.layout.word),
+            "multiplier": contract.describe(),
+            "digest": digest(self.verilog),
+        }
+
+    def record(self) -> dict[str, Any]:
+        lay, contract = self.layout, self.contract
+        return {
+            **self.stated(),
             "number": contract.operand.describe(),
             "setup": {
                 "modulus_words": lay.number_words * max(1, lay.rounds) if contract.load else 0,
@@ -173,7 +183,6 @@ class EngineCore(BuiltEngine):
             "digit_bits": lay.digit_bits,
             "cycles_per_instruction": lay.timing.issue_cycles,
             "slots_in_use": lay.used,
-            "ports": engine_files.stream_ports(lay.word),
             "programs": [
                 {
                     "command": 1 + k, "name": e.program.name, "exponent_bits": e.bits, "products": e.products,
@@ -182,8 +191,6 @@ class EngineCore(BuiltEngine):
                     "cycles": self.cycles(k),
                 } for k, (e, instructions) in enumerate(zip(lay.powers, lay.programs, strict=True))
             ],
-            "multiplier": contract.describe(),
-            "digest": digest(self.verilog),
         }  # fmt: skip
 
     def setting(self, fitted: DesignInstance) -> Message:

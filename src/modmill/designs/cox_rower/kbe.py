@@ -29,7 +29,7 @@ from itertools import product
 from typing import Any
 
 from modmill.contract import Load, ResiduePair, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import IO, Cost, Design, DesignInstance, Setting, Source
 from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.edges import edge_numbers
@@ -39,6 +39,7 @@ from modmill.designs.cox_rower.operations import H, Kind, Value
 from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Program, label, memory_words, program
 from modmill.designs.cox_rower.shape import TREE, Shape
 from modmill.designs.cox_rower.slot_machine import CoxSlots
+from modmill.interface import Multiplier
 from modmill.numbers.primes import prev_prime
 from modmill.numbers.rns.base_pairs import BasePair, Sufficiency, approximate, base_pair, sufficiency
 from modmill.numbers.rns.cox import Cox
@@ -110,6 +111,8 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
 class RnsMontgomery(DesignInstance):
     """RNS Montgomery multiplication on the cox-rower machine for one modulus; KBE if the rows have one modulus, else
     HBE."""
+
+    forms = IO
 
     power_up = 1 + TREE
     """The reset lasts until the power-up contents of the control word's registers have left them. Otherwise these

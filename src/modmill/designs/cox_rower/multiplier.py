@@ -21,7 +21,6 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.design import Multiplier
 from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Constants, Tables
@@ -30,6 +29,7 @@ from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.rowers import CoxRowerArray
 from modmill.designs.cox_rower.schedule import Program, memory_plan
 from modmill.designs.cox_rower.shape import OPERAND, TREE
+from modmill.interface import Multiplier
 
 
 class ProductSlots:

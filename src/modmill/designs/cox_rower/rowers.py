@@ -11,11 +11,11 @@ from amaranth.hdl import Cat, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.design import Multiplier
 from modmill.designs.cox_rower.constants import Constants
 from modmill.designs.cox_rower.control import Control, Word
 from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.shape import Shape
+from modmill.interface import Multiplier
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.delay import later
 from modmill.rtl.fold import SelectedFold, bits

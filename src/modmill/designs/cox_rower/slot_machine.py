@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import UnsupportedError
-from modmill.design import SlotMachine
 from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, announce
@@ -30,6 +29,7 @@ from modmill.designs.cox_rower.operations import Kind
 from modmill.designs.cox_rower.rowers import CoxRowerArray
 from modmill.designs.cox_rower.schedule import BLOCK_WORDS, Program
 from modmill.designs.cox_rower.shape import OPERAND, TREE
+from modmill.interface import SlotMachine
 
 OPERATION = ("destination", "a", "b", "c", "e")
 

@@ -25,11 +25,12 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import Binary, Contract, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
+from modmill.design import IO, Cost, Design, DesignInstance, Setting, Source, loadable_modulus
 from modmill.designs.montgomery_array.array import DIGIT, STREAMS_MIN, NegativeInverse
 from modmill.designs.montgomery_array.folded_array import FoldedArray
 from modmill.designs.montgomery_array.lanes import Lanes, timing
 from modmill.designs.montgomery_array.shape import Kind, Params
+from modmill.interface import Multiplier
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import later
 from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, least_streams
@@ -49,6 +50,8 @@ LANES_MAX = 64
 
 class MontgomeryMultiplication(DesignInstance):
     """The array for one modulus, built in or loaded."""
+
+    forms = IO
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings
@@ -168,6 +171,8 @@ class MontgomeryMultiplication(DesignInstance):
 
     def contract(self, io: str) -> Contract:
         found = super().contract(io)
+        if io == "plain" and self.twice:
+            return found
         form = found.operand if io == "native" else Binary(self.params.bits)
         return replace(found, timing=timing(found.timing, self.lanes), operand=form, result=form)
 

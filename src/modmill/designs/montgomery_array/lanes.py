@@ -16,7 +16,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetInserter, Signal, 
 from amaranth.lib import fifo
 
 from modmill.contract import Timing, UnsupportedError
-from modmill.design import Multiplier
+from modmill.interface import Multiplier
 from modmill.rtl.digit_serial import DigitSerial
 from modmill.rtl.free_running import INITIAL
 

@@ -28,8 +28,9 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.design import Design, Multiplier, Setting, Source
+from modmill.design import Design, Setting, Source
 from modmill.designs.digit_serial import LOADABLE, SUBTRACT, DigitSerial, SerialMachine, put, scanned_bits, word_setting
+from modmill.interface import Multiplier
 from modmill.numbers.moduli import MAX_BITS
 from modmill.schedule import Operation, Operations, Schedule, Step
 

@@ -21,9 +21,10 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Value
 
 from modmill.contract import Binary, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Setting, Source
 from modmill.designs.pseudo_mersenne.product_array import DIGIT, HIGHEST, LOW, STREAMS_MIN, ProductArray
 from modmill.designs.pseudo_mersenne.shape import Kind, Params
+from modmill.interface import Multiplier
 from modmill.numbers.folding import fold
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract

@@ -28,10 +28,11 @@ from functools import cached_property
 from typing import Any
 
 from modmill.contract import Binary, Contract, Digits, Form, Load, Timing, UnsupportedError
-from modmill.design import Cost, Design, DesignInstance, Multiplier, Setting, Source, loadable_modulus
+from modmill.design import IO, Cost, Design, DesignInstance, Setting, Source, loadable_modulus
 from modmill.designs.radix64k.blocks import Multiples, columns
 from modmill.designs.radix64k.machine import Canonical, DigitLoop
 from modmill.designs.radix64k.shape import Shape
+from modmill.interface import Multiplier
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
 from modmill.rtl.memory import DEPTHS
@@ -51,6 +52,8 @@ LOOKUPS_MAX = 1024
 
 class Radix64K(DesignInstance):
     """Montgomery multiplication digit by digit, for one modulus or for all moduli of at most its width."""
+
+    forms = IO
 
     def __init__(self, p: int, shape: Shape, settings: dict[str, Any]) -> None:
         self.p, self.shape, self.settings = p, shape, settings

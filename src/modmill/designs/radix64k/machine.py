@@ -18,7 +18,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Timing
-from modmill.design import Multiplier
 from modmill.designs.radix64k.blocks import (
     DigitsToBinary,
     DigitSums,
@@ -30,6 +29,7 @@ from modmill.designs.radix64k.blocks import (
     total,
 )
 from modmill.designs.radix64k.shape import Kind, Shape
+from modmill.interface import Multiplier
 from modmill.numbers.redundant_digits import TABLE
 from modmill.rtl.product import Tile, one_tile
 

@@ -24,12 +24,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import fifo
 
 from modmill.contract import Timing, UnsupportedError
-from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.digit_serial import BinaryMontgomery
 from modmill.designs.solinas.carry_select import LATENCY, carry_select_sum
 from modmill.designs.solinas.product_columns import ProductColumns, overflow
 from modmill.designs.solinas.shape import Kind, Params
 from modmill.designs.solinas.sparse_quotient import NEAREST, QuotientWords, Term, stages
+from modmill.interface import Multiplier
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.acceptance import Acceptance

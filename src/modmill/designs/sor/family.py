@@ -13,7 +13,8 @@ from typing import Any
 from amaranth.hdl import Module, Signal, Value
 
 from modmill.contract import Residues, Timing
-from modmill.design import DesignInstance, Multiplier, Source
+from modmill.design import DesignInstance, Source
+from modmill.interface import Multiplier
 from modmill.numbers.rns.edges import edge_operands
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import SumOfResidues

@@ -28,10 +28,11 @@ from itertools import combinations, islice
 from math import gcd, prod
 from typing import Any
 
-from modmill.design import Cost, Design, Multiplier, Setting
+from modmill.design import Cost, Design, Setting
 from modmill.designs.sor.family import OPERAND_MAX, SOURCE, Constants, SumOfResiduesDesign
 from modmill.designs.sor.improved_machine import Machine
 from modmill.designs.sor.improved_schedule import Kind, Params, schedule
+from modmill.interface import Multiplier
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns.residues import Base, growing_bases, mersenne_like, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_offset, solve, solve_over

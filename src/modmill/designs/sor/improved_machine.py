@@ -10,9 +10,9 @@ from operator import or_
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.design import Multiplier
 from modmill.designs.sor.family import SumOfResiduesMachine
 from modmill.designs.sor.improved_schedule import Kind, Params
+from modmill.interface import Multiplier
 from modmill.rtl import fold as rtl_fold
 from modmill.rtl.product import product
 from modmill.schedule import Step

@@ -32,9 +32,10 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.sor import family
 from modmill.designs.sor.family import Constants, SumOfResiduesDesign, SumOfResiduesMachine
+from modmill.interface import Multiplier
 from modmill.numbers.folding import reduce
 from modmill.numbers.rns.residues import Base, growing_bases, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import SumOfResidues, alpha_limit, alpha_offset

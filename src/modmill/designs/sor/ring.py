@@ -23,10 +23,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from modmill.design import Cost, Design, Multiplier, Setting
+from modmill.design import Cost, Design, Setting
 from modmill.designs.sor.family import OPERAND_MAX, SOURCE, Constants, SumOfResiduesDesign
 from modmill.designs.sor.ring_machine import Machine
 from modmill.designs.sor.ring_schedule import ALPHA_WORD, Kind, Params, fold_cycles, search
+from modmill.interface import Multiplier
 from modmill.numbers.folding import fold
 from modmill.numbers.rns.residues import growing_bases, pseudo_mersenne
 from modmill.numbers.rns.sum_of_residues import solve_over

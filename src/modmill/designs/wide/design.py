@@ -28,9 +28,10 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.design import Cost, Design, Multiplier, Setting, Source
+from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.digit_serial import SUBTRACT, BinaryMontgomery, scanned_bits
 from modmill.designs.wide.karatsuba import Karatsuba
+from modmill.interface import Multiplier
 from modmill.rtl.delay import later
 from modmill.rtl.periodic import Period, every_cycle
 from modmill.rtl.product import BLOCKS

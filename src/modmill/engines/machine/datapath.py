@@ -26,9 +26,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import Residues
-from modmill.design import Multiplier
 from modmill.engines.machine.program_memory import chosen
 from modmill.engines.machine.timing import SUBTRACT, SUM, MachineTiming
+from modmill.interface import Multiplier
 from modmill.numbers.folding import fold_bounds
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.fold import fold_step

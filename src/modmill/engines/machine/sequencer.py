@@ -16,7 +16,6 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.design import Multiplier
 from modmill.engines.machine.datapath import FieldUnit
 from modmill.engines.machine.layout import (
     COUNT_BITS,
@@ -31,6 +30,7 @@ from modmill.engines.machine.layout import (
 )
 from modmill.engines.machine.program_memory import DIGITS, ProgramMemory, chosen
 from modmill.engines.machine.timing import CAPTURE, FIRST, MachineTiming
+from modmill.interface import Multiplier
 from modmill.rtl.delay import DelayLines, later
 
 ENTRY_AT = FIRST - 2

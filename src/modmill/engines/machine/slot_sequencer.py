@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from amaranth.hdl import Module, Mux, Signal, Value
 
-from modmill.design import SlotMachine
 from modmill.engines.machine.layout import DOWN, OWN, OWN_ENTRY, SHARED, SHARED_ENTRY, UP, MicrocodeLayout
 from modmill.engines.machine.program_memory import DIGITS, ProgramMemory, chosen
 from modmill.engines.machine.sequencer import Progress, Sequencer
 from modmill.engines.machine.timing import SlotTiming
+from modmill.interface import SlotMachine
 from modmill.rtl.delay import later
 
 _FETCH = max(DIGITS + 2, 4) + 3

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from modmill.contract import Binary, Contract, Digits, ResiduePair, Residues, UnsupportedError
-from modmill.design import Multiplier
 from modmill.engines.microcode.program import DatapathSpec
+from modmill.interface import Multiplier
 from modmill.numbers.folding import fold_bounds
 from modmill.rtl.memory import DEPTHS
 

@@ -32,8 +32,8 @@ def plain(contract: Contract) -> Product:
 
 
 def exact(fitted: DesignInstance, contract: Contract) -> Product:
-    """Products by the design's own algorithm; in [0, p) for the binary form. The function raises UnsupportedError for a
-    sum of two products if the design has none."""
+    """Products by the design's own algorithm; in [0, p) unless the form is native. The function raises UnsupportedError
+    for a sum of two products if the design has none."""
     form = fitted.representation
     combine: Callable[..., int] | None = getattr(fitted, "combine", None)
 
@@ -44,7 +44,7 @@ def exact(fitted: DesignInstance, contract: Contract) -> Product:
             raise UnsupportedError("this design does not add two products")
         else:
             result = form.decode(combine(*(form.encode(v) for v in x)))
-        return result % contract.p if contract.io == "binary" else result
+        return result % contract.p if contract.io != "native" else result
 
     return product
 

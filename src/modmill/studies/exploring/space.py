@@ -8,6 +8,7 @@ import random
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import exp, log
 from typing import Any
@@ -160,6 +161,14 @@ class Counts:
     built_beside: Counter[tuple[Class, Class]] = field(default_factory=Counter)
 
 
+def _forms(design: Design) -> tuple[str, ...]:
+    """The forms that the design has for the first of some moduli that it serves."""
+    for p in (97, 2**61 - 1, 2**127 - 1):
+        with suppress(ValueError):
+            return design.fit(p).forms
+    return IO
+
+
 class _Corner:
     """Draws the cases of one design."""
 
@@ -168,7 +177,8 @@ class _Corner:
         self._rnd = rnd
         self._pairs: Iterator[Mapping[str, str]] = iter(())
         self.wanted = {(s.name, c) for s in design.settings for c in classes(s)}
-        self.forms: set[str] = set(IO)
+        self.forms = _forms(design)
+        self.wanted |= {("io", form) for form in self.forms}
 
     def draw(self) -> Drawn:
         """The next case."""
@@ -210,7 +220,7 @@ class _Corner:
         together."""
         while (found := next(self._pairs, None)) is None:
             columns = {s.name: [c for c in classes(s) if c not in _OUTSIDE] for s in self.design.settings}
-            columns |= {"io": list(IO), "size": list(_SIZES)}
+            columns |= {"io": list(self.forms), "size": list(_SIZES)}
             for column in columns.values():
                 self._rnd.shuffle(column)
             rows = [dict(zip(columns, row, strict=True)) for row in AllPairs(list(columns.values()))]
@@ -239,7 +249,7 @@ class _Corner:
         counts, out = self.counts, {target[0]: target[1]}
         columns = {s.name: [c for c in classes(s) if c not in _OUTSIDE] for s in self.design.settings}
         usual = {s.name: str(s.default) if s.kind is bool or s.choices else "default" for s in self.design.settings}
-        for column, found in (columns | {"io": list(IO), "size": list(_SIZES)}).items():
+        for column, found in (columns | {"io": list(self.forms), "size": list(_SIZES)}).items():
             if column == target[0]:
                 continue
             keys = [(target, (column, c)) for c in found]

@@ -25,11 +25,11 @@ from typing import Any
 import modmill
 from modmill.cores.multiplier.build import Core, build
 from modmill.cores.rsa.machine import EngineCore
-from modmill.design import Multiplier
 from modmill.designs import design as find_design
 from modmill.flow import depth, emit, route, synthesise, tools
 from modmill.flow.emit import digest
 from modmill.flow.targets import target as find_target
+from modmill.interface import Multiplier
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.rows import Row, Store
 from modmill.report.traces import traced

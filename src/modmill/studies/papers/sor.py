@@ -17,9 +17,9 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 
-from modmill.design import Multiplier
 from modmill.designs import design
 from modmill.designs.sor.improved import Sor
+from modmill.interface import Multiplier
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.primes import is_prime
 from modmill.numbers.rns.residues import Base
