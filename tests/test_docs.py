@@ -3,13 +3,18 @@
 """What the README and docs/ say is true: examples run, commands, designs and linked files exist."""
 
 import re
+import shlex
 import shutil
+from fnmatch import fnmatch
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from command import modmill
 
 from modmill.designs import DESIGNS
+from modmill.report.readme import replayed
 from modmill.report.rows import read
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,8 +23,9 @@ PAGES = {d.page for d in DESIGNS}
 _PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-_COMMAND = re.compile(r"^(?:\$ )?(?:\./mill|modmill)((?: [^#\n]*)?)")
-_QUOTED = re.compile(r"(?:\./mill|modmill) [^`\n]*")
+_COMMAND = re.compile(r"^(?:\$ )?\./mill((?: [^#\n]*)?)")
+_QUOTED = re.compile(r"\./mill [^`\n]*")
+_OTHER_NAME = re.compile(r"(?:^|`)(?:\$ )?modmill [a-z-][^`\n]*", re.MULTILINE)
 _FAMILY = re.compile(r"\b(?:sor|mm)-[a-z0-9]+(?:-[a-z0-9]+)*\b")
 _TAKES_DESIGN = {"build", "explain"}
 _NOT_DESIGNS = {"mm-pa"}
@@ -31,37 +37,60 @@ def pages(root):
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
-def commands():
-    """The subcommands that there are."""
+@cache
+def root_command():
+    """The whole command line."""
     import typer
 
     from modmill.cli import app
 
-    return {*typer.main.get_command(app).commands, "test"}
+    return typer.main.get_command(app)
+
+
+@cache
+def misuse(words, quoted):
+    """Why the command line does not take these words; "" if it does. Words of capitals stand for anything, and text may
+    quote the bare name of a command."""
+    command, rest = root_command(), list(words)
+    if not rest or rest[0] in ("test", "install", "X") or rest[0].startswith("-"):
+        return ""
+    while hasattr(command, "commands"):
+        if not rest:
+            return ""
+        if rest[0] not in command.commands:
+            return f"no command {rest[0]}"
+        command = command.commands[rest.pop(0)]
+    if quoted and (not rest or any(re.fullmatch("[A-Z]+", word) for word in rest)):
+        return ""
+    try:
+        command.make_context(command.name, rest)
+    except Exception as refused:
+        return f"{shlex.join(words)}: {getattr(refused, 'message', '') or type(refused).__name__}"
+    return ""
 
 
 def command_lines(text):
-    """Words after ``./mill`` or ``modmill`` in code blocks (start of a line) and in inline code."""
+    """Words after ``./mill`` in code blocks (start of a line) and in inline code, and whether they are inline."""
     for block in _FENCE.findall(text):
         for line in block.splitlines():
             if found := _COMMAND.match(line):
-                yield found[1].split()
+                yield shlex.split(found[1]), False
     for quoted in re.findall(r"`([^`\n]+)`", _FENCE.sub("", text)):
         if _QUOTED.fullmatch(quoted):
-            yield quoted.split()[1:]
+            yield shlex.split(quoted)[1:], True
 
 
 def faults(root):
     """Everything in the pages that does not exist, one line each."""
-    known, designs = commands(), {d.name for d in DESIGNS}
+    designs = {d.name for d in DESIGNS}
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
         where = page.relative_to(root)
-        for words in command_lines(text):
-            if not words or words[0].startswith("-") or words[0] in ("X", "ARGUMENTS"):
-                continue
-            if words[0] not in known:
-                yield f"{where}: no command {words[0]}"
+        for other in _OTHER_NAME.findall(text):
+            yield f"{where}: {other.strip('`')} is written ./mill in docs"
+        for words, quoted in command_lines(text):
+            if why := misuse(tuple(words), quoted):
+                yield f"{where}: {why}"
             named = words[1:2] if words[0] in _TAKES_DESIGN else []
             named += [value for flag, value in pairwise(words) if flag == "--design"]
             for name in named:
@@ -77,6 +106,11 @@ def faults(root):
                 continue
             if not (page.parent / link.split("#")[0]).exists():
                 yield f"{where}: broken link {link}"
+        if page.name == "index.md":
+            named = {link.split("#")[0] for link in _LINK.findall(text)}
+            beside = {p.name for p in page.parent.iterdir() if p.suffix in (".md", ".ipynb")} - {"index.md"}
+            for missing in sorted(beside - named):
+                yield f"{where}: does not name {missing}"
     for page in PAGES:
         if not (root / "docs" / "designs" / f"{page}.md").exists():
             yield f"docs/designs: no page {page}.md"
@@ -106,8 +140,11 @@ def copy(tmp_path):
         ("docs/guide.md", "Take `sor-3m`.", "no design sor-3m"),
         ("README.md", "```\n./mill build sor1mp --modulus 97\n```", "no design sor1mp"),
         ("docs/guide.md", "```\n./mill race 97 --design sor-9\n```", "no design sor-9"),
-        ("docs/designs/sor.md", "Run `modmill bild sor-1m-p`.", "no command bild"),
-        ("docs/api.md", "```\nmodmill synthesise sor-1m-p\n```", "no command synthesise"),
+        ("docs/designs/sor.md", "Run `./mill bild sor-1m-p`.", "no command bild"),
+        ("docs/api.md", "```\n./mill synthesise sor-1m-p\n```", "no command synthesise"),
+        ("docs/rsa.md", "Run `modmill rsa check engine`.", "modmill rsa check engine is written ./mill in docs"),
+        ("docs/ecc.md", "```\n./mill ecc build P-256\n```", "ecc build P-256: MissingParameter"),
+        ("docs/ecc.md", "Run `./mill race 97 --rout`.", "race 97 --rout: No such option: --rout"),
         ("docs/designs/sor-ring.md", "[gone](../gone.md)", "broken link ../gone.md"),
     ],
 )
@@ -115,6 +152,11 @@ def test_planted_faults_are_caught(copy, page, addition, fault):
     with (copy / page).open("a", encoding="utf-8") as file:
         file.write(f"\n{addition}\n")
     assert f"{page}: {fault}" in list(faults(copy))
+
+
+def test_a_page_that_no_index_names_is_caught(copy):
+    (copy / "docs" / "decisions" / "9999-more.md").write_text("# 9999. More\n")
+    assert "docs/decisions/index.md: does not name 9999-more.md" in list(faults(copy))
 
 
 def test_a_missing_page_of_a_design_is_caught(copy):
@@ -169,3 +211,27 @@ def told(text, rows):
 def test_the_vectors_of_rsa_are_those_of_the_rows():
     text, rows = (ROOT / "docs" / "rsa.md").read_text(), list(read(ROOT / "results" / "rsa-vectors.jsonl"))
     assert told(text, rows) and not told(text, rows[1:]) and not told(text, rows[:-1])
+
+
+# ------------------------------------------------------------------------------------- the README's sixty seconds
+
+
+@pytest.mark.slow
+def test_outputs_of_the_readme_are_those_of_its_commands(tmp_path):
+    """The commands run in an empty folder, and the instance in the README connects every port of the core."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    def run(words):
+        done = modmill(*words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert replayed(text, run) == text, "run ./mill readme --replay"
+    table = text.split("## What a build contains", 1)[1].split("##", 1)[0]
+    patterns = re.findall(r"`([^`]+)`", "".join(re.findall(r"^\|([^|]+)\|", table, re.MULTILINE)))
+    files = [path.name for path in (tmp_path / "p256").iterdir() if path.is_file()]
+    assert [name for name in files if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+    (instance,) = re.findall(r"^```verilog\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    ports = re.findall(r"\.(\w+)\((\w+)\)", instance)
+    head = re.search(r"^module mul_p256\((.*?)\);", (tmp_path / "p256" / "core.v").read_text(), re.MULTILINE)
+    assert {port for port, _ in ports} == set(head[1].split(", "))

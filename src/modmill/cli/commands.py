@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -390,12 +392,13 @@ def readme(
     check: Annotated[
         bool, typer.Option("--check", help="Only check whether it is up to date (status 1 if not).")
     ] = False,
+    replay: Annotated[bool, typer.Option("--replay", help="Also run the README's commands for their outputs.")] = False,
 ) -> None:
-    """Rewrite the README's tables and picture from the shipped rows, the picture of docs/architecture.md,
-    docs/errata.md and docs/papers.md."""
+    """Rewrite the README's results and picture and docs/results.md from the shipped rows, the picture of
+    docs/architecture.md, docs/errata.md and docs/papers.md."""
     from modmill.report.architecture import redrawn
     from modmill.report.errata import markdown
-    from modmill.report.readme import rewritten
+    from modmill.report.readme import pages, replayed
     from modmill.report.rows import shipped_folder
     from modmill.studies.papers import items
     from modmill.studies.papers.errata import ERRATA
@@ -403,17 +406,26 @@ def readme(
 
     house = path.parent / "docs" / "architecture.md"
     texts = {
-        path: rewritten(path.read_text(encoding="utf-8"), shipped_folder()),
+        **pages(path.parent, shipped_folder()),
         path.parent / "docs" / "race.svg": race_picture(shipped_folder()),
         path.parent / "docs" / "errata.md": markdown(ERRATA.values()),
         path.parent / "docs" / "papers.md": items.markdown(),
     }
+    if replay:
+        with tempfile.TemporaryDirectory() as folder:
+            texts[path] = replayed(texts[path], lambda words: _output(words, folder))
     if house.exists():
         texts[house] = redrawn(house.read_text(encoding="utf-8"), Path(__file__).resolve().parents[1])
     if check:
         raise typer.Exit(int(any(not p.exists() or p.read_text(encoding="utf-8") != t for p, t in texts.items())))
     for place, text in texts.items():
         place.write_text(text, encoding="utf-8")
+
+
+def _output(words: Sequence[str], folder: str) -> str:
+    """What this command prints in a folder for these arguments."""
+    command = [sys.executable, "-m", "modmill", *words]
+    return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 @app.command(hidden=True)

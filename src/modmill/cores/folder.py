@@ -53,7 +53,8 @@ def json_object(text: str, name: str | Path) -> dict[str, Any]:
 
 
 def write_folder(target: Path, texts: Mapping[str, str]) -> None:
-    """Write files (name -> text) to a temporary folder and rename it to ``target``; replace a folder that is there."""
+    """Write files (name -> text; a name may begin with folders) to a temporary folder and rename it to ``target``;
+    replace a folder that is there."""
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -61,6 +62,7 @@ def write_folder(target: Path, texts: Mapping[str, str]) -> None:
         new = beside / "new"
         new.mkdir()
         for name, text in texts.items():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).write_text(text, encoding="utf-8")
         if target.exists() and any(target.iterdir()):
             old = beside / "old"

@@ -160,7 +160,7 @@ def overview(item: Item, found: Sequence[Value], width: int = 100) -> str:
 HEAD = """# Errors found in the papers
 
 Each item has the paper's statement, how we read it (and how else it can be read), the numbers that our computation
-gives, the verdict, and what follows. `modmill errata` computes them all and lists the items, `modmill errata PAPER N`
+gives, the verdict, and what follows. `./mill errata` computes them all and lists the items, `./mill errata PAPER N`
 shows one. All arithmetic is exact; random operands come from generators with fixed seeds. This page is written by
 `./mill readme` from the items in `src/modmill/studies/papers/errata/`, and a test computes every number again.
 """

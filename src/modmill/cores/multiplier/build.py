@@ -15,7 +15,7 @@ from typing import Any
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores.folder import require_former, write_folder
-from modmill.cores.multiplier import operands
+from modmill.cores.multiplier import notebook, operands
 from modmill.cores.multiplier.explain import explanation
 from modmill.cores.multiplier.verify import SHORT, Report, verify
 from modmill.design import IO, Design, DesignInstance
@@ -84,6 +84,15 @@ class Core:
         modulus = self.modulus.name or hex(self.modulus.value)
         top = ["--top", self.top] if self.top != "core" else []
         return shlex.join(["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io, *top])
+
+    def __repr__(self) -> str:
+        t, set_ = self.contract.timing, "".join(f", {name}={value}" for name, value in self.given.items())
+        modulus = self.modulus.name or f"a modulus of {self.modulus.bits} bits"
+        return f"<Core {self.design.name} for {modulus}, {self.io}{set_}: latency {t.latency}, interval {t.interval}>"
+
+    def _repr_html_(self) -> str:
+        """Data sheet, schedule and measured rows, for a notebook."""
+        return notebook.html(self)
 
     def record(self) -> dict[str, Any]:
         """Content of contract.json without the digest and the tools' versions."""

@@ -150,7 +150,7 @@ ENTRIES: dict[str, tuple[Entry, ...]] = {
 HEAD = """# What is in the papers, and the command that shows it
 
 Every theorem, lemma, algorithm, table, figure, headline and stated future work. Commands with `DIR` write a folder;
-`modmill reproduce` prints the named section. "Whole": all that is printed is shown, with what we predict and measure.
+`./mill reproduce` prints the named section. "Whole": all that is printed is shown, with what we predict and measure.
 This page is written by `./mill readme` from `src/modmill/studies/papers/items.py`; tests run the quick commands.
 Printed statements that do not hold are in the [errata](errata.md).
 """
@@ -168,5 +168,6 @@ def _table(key: str) -> Iterator[str]:
     for e in ENTRIES[key]:
         name = f"{e.kind} {e.name}" if e.kind in ("algorithm", "lemma", "theorem", "table", "figure") else e.name
         label = name if name != e.name else f"{e.kind}, {name}"
-        yield f"| {label} | {e.what} | `{e.command}` | {e.section.rstrip(':')} | {e.state} |"
+        command = e.command.replace("modmill", "./mill", 1)
+        yield f"| {label} | {e.what} | `{command}` | {e.section.rstrip(':')} | {e.state} |"
     yield ""

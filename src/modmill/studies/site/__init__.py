@@ -2,5 +2,5 @@
 # Copyright The Modmill authors
 """The site: pages of races, engines, designs, papers and errata, from rows and formulas.
 
-`site` (all pages), `machine_pages` (engines), `scaling` (cost against width).
+`site` (all pages), `machine_pages` (engines), `scaling` (cost against width), `documentation` (docs/).
 """

@@ -42,6 +42,7 @@ from modmill.studies.papers.reproduce import PAPERS, reproduce, require_papers
 from modmill.studies.race.measured_cores import Contender, contenders, modulus_name, shell
 from modmill.studies.site import machine_pages as engine_pages
 from modmill.studies.site import scaling
+from modmill.studies.site.documentation import documentation
 from modmill.version import __version__
 
 COLUMNS = (
@@ -156,7 +157,10 @@ class Site:
             out.update(made())
         out |= {name: pages.asset(name) for name in pages.ASSETS}
         out["plotly.min.js"] = pages.plotly()
-        out[MARK] = json.dumps({"modmill": __version__, "command": self._command, "files": sorted([*out, MARK])}) + "\n"
+        self._say("documentation")
+        out |= {f"docs/{name}": text for name, text in documentation(documents()).items()}
+        entries = sorted({name.split("/")[0] for name in [*out, MARK]})
+        out[MARK] = json.dumps({"modmill": __version__, "command": self._command, "files": entries}) + "\n"
         return out
 
     @property

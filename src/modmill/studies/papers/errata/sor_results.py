@@ -283,7 +283,7 @@ ITEMS = (
     Item(
         6, "Algorithm 2, input", '"0 <= X, Y < M^"', "every X and Y below M^ = (1 - Delta) M are allowed.",
         Verdict.WRONG,
-        "The condition of (12) must hold for the product: X Y < (1 - Delta) M. `modmill explain sor-1m-p --modulus "
+        "The condition of (12) must hold for the product: X Y < (1 - Delta) M. `./mill explain sor-1m-p --modulus "
         "secp256k1` prints the bound of safe operands.",
         "the condition of Table A1, 0 <= X Y < M; this is not enough either, because alpha is exact only below (1 - "
         "Delta) M.",
