@@ -338,6 +338,9 @@ def race(
         str, typer.Option(help="Race coprocessors of a curve: scalar-multiplication, multiply-base, ...")
     ] = "",
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Emit all RTL, and compare it with the digests of recorded rows.")
+    ] = False,
     output: Output = None,
     record: Record = None,
 ) -> None:
@@ -359,7 +362,7 @@ def race(
     with bar() as progress:
         found = raced(
             wanted, design, target=target, io=io, with_route=route, router=router, seeds=seeds, vectors=vectors,
-            settings=parse_set(sets), record=record, progress=progress,
+            settings=parse_set(sets), verify=verify, record=record, progress=progress,
         )  # fmt: skip
 
     def show() -> None:
@@ -408,6 +411,15 @@ def readme(
         raise typer.Exit(int(any(not p.exists() or p.read_text(encoding="utf-8") != t for p, t in texts.items())))
     for place, text in texts.items():
         place.write_text(text, encoding="utf-8")
+
+
+@app.command(hidden=True)
+def digests() -> None:
+    """Emit every multiplier that shipped rows describe and write results/digests.json (minutes)."""
+    from modmill.studies.race.known import ship
+
+    with bar() as progress:
+        print(f"{ship(progress)} digests")
 
 
 @app.command(hidden=True)
