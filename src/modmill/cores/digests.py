@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Digests of RTL that was emitted before, so that rows are found without emitting the RTL again (seconds for each core).
+"""Digests of RTL that was emitted before, so that rows are found without emitting it again (seconds for each core).
 
 A digest counts only for the sources of Modmill and the tools that wrote its RTL: both are in a fingerprint that is
 stored with it. Digests are in ``digests.json`` of the cache folder, and those of all multipliers that shipped rows
@@ -37,7 +37,7 @@ EVERYTHING = (".",)
 
 @cache
 def fingerprint(sources: Sequence[str] = MULTIPLIER) -> str:
-    """A digest of these sources and of the versions of Amaranth and Yosys. Raises FileNotFoundError for a missing one."""
+    """A digest of these sources and of the versions of Amaranth and Yosys; OSError if a source is missing."""
     folder = Path(__file__).resolve().parents[1]
     texts = {name: tools.version(name).encode() for name in ("amaranth", "yosys")}
     for name in sources:
@@ -54,6 +54,13 @@ def key(core: Core) -> str:
         raise ValueError("only RTL that is emitted with the top `core` has a key")
     settings = (f"{name}={value}" for name, value in sorted(core.fitted.settings.items()))
     return " ".join([core.design.name, f"{core.modulus.value:#x}", core.io, *settings])
+
+
+def emitted_size(core: Core) -> int:
+    """The length of the RTL that the design of a core emits, remembered as digests are."""
+    if core.stored or "verilog" in vars(core) or core.top != "core":
+        return len(core.verilog)
+    return int(Digests(shipped=False).of(f"{key(core)}, length", lambda: str(len(core.verilog))))
 
 
 def read(path: Path, wanted: str) -> dict[str, str]:

@@ -25,11 +25,12 @@ from modmill.flow.emit import digest, require_name
 from modmill.flow.simulate import Simulator, loads, widths
 from modmill.numbers.moduli import Modulus, parse_modulus
 from modmill.numbers.shown import shortened
-from modmill.report import seal, sheet
+from modmill.report import packaging, seal, sheet
+from modmill.report.recorded import recorded
 from modmill.version import __version__
 
 RECORD = "contract.json"
-FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md")
+FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md", *packaging.FILES)
 """Files of a folder, in addition to the FuseSoC file."""
 _BESIDE = ("*.core", "sim_build", "__pycache__", ".pytest_cache", "build")  # the FuseSoC file, and what the bench makes
 _EMITTING = threading.Lock()  # emission patches Amaranth temporarily
@@ -135,7 +136,8 @@ class Core:
         return explanation(self)
 
     def write(self, folder: str | Path | None = None, *, check: bool = True) -> Path:
-        """Check the core, then write core.v, contract.json, vectors.json, test_core.py, README.md and the FuseSoC file.
+        """Check the core, then write core.v, contract.json, vectors.json, test_core.py, README.md, lint.vlt,
+        component.xml (IP-XACT) and the FuseSoC file.
 
         The files are written to a temporary folder, which is then renamed. A folder of a former build is replaced.
         ``check=False`` leaves out the simulation (see `verify.SHORT`) and says so in the files. Returns the folder.
@@ -149,6 +151,7 @@ class Core:
         record = self.record()
         cost = record.pop("cost")
         record |= {"digest": self.digest, "build_check": "passed" if check else "none: --no-check", "cost": cost}
+        record["measured"] = recorded(self.digest)
         record = json.loads(json.dumps(record | {"tools": tools.versions()}))
         texts = self.texts(record, self.verilog)
         write_folder(target, {**texts, RECORD: seal.record_text(seal.sealed(record, texts))})
@@ -162,7 +165,11 @@ class Core:
             "test_core.py": sheet.render("test_core.py", record, self.name),
             "README.md": sheet.render("README.md", record, self.name),
             f"modmill_{sheet.identifier(self.name)}.core": sheet.render("fusesoc.core", record, self.name),
-        }
+            **packaging.files(
+                "core.v", record["top"], record["ports"], sheet.MEANINGS, name=sheet.identifier(self.name),
+                version=record["modmill"], description=f"{record['statement']}, {record['modulus_bits']}-bit modulus",
+            ),
+        }  # fmt: skip
 
     def _vouch(self) -> None:
         """Simulate corners, some random operands and starts. Raises FaultyCore with the first fault."""
