@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Digests that are looked up instead of emitted: for which sources they count, and whether the shipped ones are right."""
+"""Digests that are looked up, not emitted: for which sources they count, and whether the shipped ones are right."""
 
 import ast
 import json

@@ -2,6 +2,7 @@
 # Copyright The Modmill authors
 """The HBE paper: every printed cell stands in our sections, and everything said about the cells is computed again."""
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from math import log2

@@ -38,8 +38,7 @@ def described(folder: Path | None = None) -> Mapping[str, Core]:
 
 
 def emitted(cores: Mapping[str, Core], progress: Callable[[str, int, int], None] | None = None) -> dict[str, str]:
-    """The digests of these cores, each emitted; ``progress`` is called with a key, how many are done, and how many there
-    are."""
+    """The digests of these cores, each emitted; ``progress``: called with a key, the number done, and that of all."""
     found: dict[str, str] = {}
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         jobs = {pool.submit(_digest, *_words(core)): name for name, core in cores.items()}
