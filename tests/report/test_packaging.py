@@ -33,8 +33,8 @@ def small(name, io=None, modulus=None, **settings):
 
 def files(core):
     c = core.contract.describe()
-    about = {"name": "x", "version": "0.1.0", "description": "a < b & c"}
-    return packaging.files("core.v", core.top, c["ports"], sheet.MEANINGS, **about)
+    package = packaging.Package("core.v", core.top, c["ports"], sheet.MEANINGS, "b", (), "x", "0.1.0", "a < b & c")
+    return package.files()
 
 
 def findings(folder, verilog, waivers, top="core"):
@@ -136,7 +136,9 @@ def test_fusesoc_lints(tmp_path):
     done = run()
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"lint-only\n-Wall\n{''}" in next((folder / "build").rglob("*.vc")).read_text()
-    (folder / "core.v").write_text((folder / "core.v").read_text().replace("endmodule", "  nothing here;\nendmodule", 1))
+    (folder / "core.v").write_text(
+        (folder / "core.v").read_text().replace("endmodule", "  nothing here;\nendmodule", 1)
+    )
     assert run().returncode != 0
 
 

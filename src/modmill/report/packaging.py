@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
 """Files that let other tools take a core or an engine: waivers for Verilator's lint, an IP-XACT component (IEEE
-1685-2014), constraints for its clock.
+1685-2014), FuseSoC's core file.
 
 Each stream of a core is an AXI4-Stream: valid and ready mean the same there. Data ports of one stream, such as i_a and
 i_b, are TDATA in that order from bit 0 on, without padding to bytes.
@@ -9,10 +9,11 @@ i_b, are TDATA in that order from bit 0 on, without padding to bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from modmill.report.sheet import template
+from modmill.report.sheet import identifier, packaging_name, template
 
 WAIVERS, COMPONENT = "lint.vlt", "component.xml"
 FILES = (WAIVERS, COMPONENT)
@@ -24,13 +25,35 @@ Ports = Mapping[str, Mapping[str, Any]]
 """Direction (in, out) and width of every port, by name."""
 
 
-def files(source: str, top: str, ports: Ports, meanings: Mapping[str, str], **about: str) -> dict[str, str]:
-    """The files for the module ``top`` in the file ``source``, by name.
+@dataclass(frozen=True)
+class Package:
+    """What the files say about the module ``top`` in the file ``source``.
 
-    ``meanings``: of the ports; ``about``: ``name`` (letters, digits, underscores), ``version`` and ``description``.
+    ``name``: any text, of which letters and digits are kept; ``bench``: name of the cocotb bench without its suffix,
+    which reads the files ``data``; ``meanings``: of the ports, in words.
     """
-    shown = {"source": source, "top": top, "ports": ports, "meanings": meanings, "streams": streams(ports), **about}
-    return {name: template(f"{name}.j2").render(shown) for name in FILES}
+
+    source: str
+    top: str
+    ports: Ports
+    meanings: Mapping[str, str]
+    bench: str
+    data: Sequence[str]
+    name: str
+    version: str
+    description: str
+
+    def files(self, core_file: str = "") -> dict[str, str]:
+        """The text of each file, by name; ``core_file``: name of FuseSoC's file, by default made from ``name``."""
+        name = identifier(self.name)
+        shown = {
+            **vars(self), "data": list(self.data), "name": name, "streams": streams(self.ports),
+            "vlnv": packaging_name(name, self.version),
+        }  # fmt: skip
+        return {
+            core_file or f"modmill_{name}.core": template("fusesoc.core.j2").render(shown),
+            **{file: template(f"{file}.j2").render(shown) for file in FILES},
+        }
 
 
 def streams(ports: Ports) -> list[dict[str, Any]]:

@@ -87,11 +87,12 @@ def _form(form: Mapping[str, Any]) -> str:
 
 def render(file: str, record: Mapping[str, Any], name: str) -> str:
     """One file of the folder, rendered from contract.json and the core's name."""
+    vlnv = packaging_name(name, record["modmill"])
     factor, p = int(record["factor"], 16), int(record["modulus"], 16)
     return _templates().get_template(f"{file}.j2").render(
         {"operands": 2, "made_for": "", "thing": "number" if record.get("operands") == 1 else "product", **record},
-        name=name, vlnv=f"modmill:cores:{identifier(name)}:{record['modmill']}", promises=promises(record),
-        meanings=MEANINGS, r_squared=hex(pow(factor, -2, p)),
+        name=name, promises=promises(record), source="core.v", bench="test_core",
+        tools_section=other_tools("core.v", record["top"], "test_core", "core", vlnv), meanings=MEANINGS, r_squared=hex(pow(factor, -2, p)),
         clock=clock("core.v", "core", record.get("measured", ()), "the operands, results and loads in flight"
                     if "load" in record else "the operands and results in flight", _measuring(record)),
     )  # fmt: skip
@@ -107,6 +108,16 @@ def clock(source: str, thing: str, measured: Sequence[Mapping[str, Any]], cleare
         source=source, thing=thing, lines=lines(measured), period=nanoseconds(measured), cleared=cleared,
         measure=measure,
     )  # fmt: skip
+
+
+def other_tools(source: str, top: str, bench: str, thing: str, vlnv: str) -> str:
+    """The lines of a data sheet on the bench, lint, FuseSoC and IP-XACT."""
+    return template("tools.md.j2").render(source=source, top=top, bench=bench, thing=thing, vlnv=vlnv)
+
+
+def packaging_name(name: str, version: str) -> str:
+    """Vendor, library, name and version of a core or engine in FuseSoC."""
+    return f"modmill:cores:{identifier(name)}:{version}"
 
 
 def _measuring(record: Mapping[str, Any]) -> str:

@@ -164,12 +164,15 @@ class Core:
             "vectors.json": json.dumps(self._vectors(record["digest"]), indent=1) + "\n",
             "test_core.py": sheet.render("test_core.py", record, self.name),
             "README.md": sheet.render("README.md", record, self.name),
-            f"modmill_{sheet.identifier(self.name)}.core": sheet.render("fusesoc.core", record, self.name),
-            **packaging.files(
-                "core.v", record["top"], record["ports"], sheet.MEANINGS, name=sheet.identifier(self.name),
-                version=record["modmill"], description=f"{record['statement']}, {record['modulus_bits']}-bit modulus",
-            ),
-        }  # fmt: skip
+            **self._package(record).files(),
+        }
+
+    def _package(self, record: Mapping[str, Any]) -> packaging.Package:
+        statement, bits = record["statement"], record["modulus_bits"]
+        return packaging.Package(
+            "core.v", record["top"], record["ports"], sheet.MEANINGS, "test_core", (RECORD, "vectors.json"), self.name,
+            record["modmill"], f"{statement}, {bits}-bit modulus, {record['design']} ({record['io']} ports)",
+        )  # fmt: skip
 
     def _vouch(self) -> None:
         """Simulate corners, some random operands and starts. Raises FaultyCore with the first fault."""

@@ -87,9 +87,9 @@ def race(
     store = Store(tools.cache_dir() / "rows.jsonl", record=record)
     with tempfile.TemporaryDirectory(prefix="modmill-race-") as folder:
         runs = [_Run(d, RaceResult(d.name), Path(folder, d.name)) for d in entrants]
-        _Race(
-            wanted, device, io, given, vectors, range(1, seeds + 1), with_route, router, verify, store, progress
-        ).go(runs)
+        _Race(wanted, device, io, given, vectors, range(1, seeds + 1), with_route, router, verify, store, progress).go(
+            runs
+        )
     return [run.result for run in runs]
 
 
