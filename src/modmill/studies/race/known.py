@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from modmill.cores.digests import MULTIPLIER, NAME, fingerprint, key, write
+from modmill.cores.digests import MULTIPLIER, NAME, fingerprint, key, read, write
 from modmill.cores.multiplier.build import Core, build
 from modmill.report.rows import Store, shipped_folder
 
@@ -58,7 +58,9 @@ def _digest(design: str, modulus: str, io: str, settings: Mapping[str, object]) 
 
 
 def ship(progress: Callable[[str, int, int], None] | None = None) -> int:
-    """Write the digests into the shipped results; returns how many there are."""
-    found = emitted(described(), progress)
-    write(shipped_folder() / NAME, {fingerprint(MULTIPLIER): found})
+    """Write the digests into the shipped results; returns how many there are. Those emitted by the same sources stay."""
+    file, today, cores = shipped_folder() / NAME, fingerprint(MULTIPLIER), described()
+    found = {name: digest for name, digest in read(file, today).items() if name in cores}
+    found |= emitted({name: core for name, core in cores.items() if name not in found}, progress)
+    write(file, {today: found})
     return len(found)
