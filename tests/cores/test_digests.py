@@ -9,9 +9,11 @@ import shutil
 
 import pytest
 
+from modmill import parts
 from modmill.cores import digests
 from modmill.cores.digests import MULTIPLIER, NAME, Digests, fingerprint, key, read
 from modmill.cores.multiplier.build import Core, build
+from modmill.flow import tools
 from modmill.report.rows import shipped_folder
 from modmill.studies.race.cores import race
 from modmill.studies.race.known import described, emitted
@@ -125,3 +127,14 @@ def test_a_recorded_race_emits_nothing_and_verify_finds_a_wrong_digest(cache, mo
     assert s.state == "failed" and s.note.startswith("the emitted RTL has digest sha256:")
     (s,) = race("secp256k1", ["channel-reduce"], vectors=10_000)  # more than recorded, so it is emitted
     assert s.state == "failed" and "digests.json says" in s.note
+
+
+def test_the_race_of_the_readme_is_recorded_and_needs_no_other_part(cache, monkeypatch):
+    """Nothing is emitted, simulated or installed for the table of `./mill race secp256k1`."""
+    monkeypatch.setattr(Core, "verilog", property(lambda self: pytest.fail(f"{self.name} is emitted: {STALE}")))
+    for place in (tools, parts):
+        monkeypatch.setattr(place, "need", lambda part: pytest.fail(f"{part} is needed"))
+    found = race("secp256k1")
+    assert {s.state for s in found} == {"ready", "does not fit", "does not apply"}
+    assert {s.numbers for s in found if s.state == "ready"} == {"recorded"}
+    assert all(s.check and s.check[1] == "recorded" for s in found if s.state != "does not apply")

@@ -126,7 +126,7 @@ def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
         "vectors.json": json.dumps(core.vectors() | {"digest": made["digest"]}, indent=1) + "\n",
         "README.md": core.page(made) + _sheet_tail(package, made),
         f"{package.bench}.py": sheet.template("test_engine.py.j2").render(
-            stem=stem, source=package.source, bench=package.bench, name=package.name, top=core.top, cores=core.cores,
+            stem=stem, rtl_file=package.source, bench=package.bench, name=package.name, top=core.top, cores=core.cores,
             word=core.word, binary=core.layout.binary, patience=core.patience, power_up_reset=core.power_up,
         ),
         **package.files(f"{stem}.core"),

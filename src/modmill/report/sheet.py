@@ -91,7 +91,7 @@ def render(file: str, record: Mapping[str, Any], name: str) -> str:
     factor, p = int(record["factor"], 16), int(record["modulus"], 16)
     return _templates().get_template(f"{file}.j2").render(
         {"operands": 2, "made_for": "", "thing": "number" if record.get("operands") == 1 else "product", **record},
-        name=name, promises=promises(record), source="core.v", bench="test_core",
+        name=name, promises=promises(record), rtl_file="core.v", bench="test_core",
         tools_section=other_tools("core.v", record["top"], "test_core", "core", vlnv), meanings=MEANINGS,
         r_squared=hex(pow(factor, -2, p)),
         clock=clock("core.v", "core", record.get("measured", ()), "the operands, results and loads in flight"

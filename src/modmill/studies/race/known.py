@@ -58,7 +58,7 @@ def _digest(design: str, modulus: str, io: str, settings: Mapping[str, object]) 
 
 
 def ship(progress: Callable[[str, int, int], None] | None = None) -> int:
-    """Write the digests into the shipped results; returns how many there are. Those emitted by the same sources stay."""
+    """Write the digests into the shipped results, and return their number. Those emitted by the same sources stay."""
     file, today, cores = shipped_folder() / NAME, fingerprint(MULTIPLIER), described()
     found = {name: digest for name, digest in read(file, today).items() if name in cores}
     found |= emitted({name: core for name, core in cores.items() if name not in found}, progress)
