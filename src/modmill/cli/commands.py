@@ -25,7 +25,11 @@ from modmill.cli.options import Folder, Json, Output, Record, Route, Router, See
 from modmill.cli.output import bar, require_writable, results
 from modmill.numbers.shown import name as shown_name
 
+SHOWN_BITS = 521
+"""Longest number that `build` prints."""
+
 if TYPE_CHECKING:
+    from modmill.contract import Contract
     from modmill.cores.multiplier.build import Core
     from modmill.numbers.rns.base_pairs import BasePair, Sufficiency
 
@@ -259,6 +263,16 @@ def build(
         f"{core.fitted.cost.dsp:,} DSP blocks predicted{' without conversions' if io == 'binary' else ''}, "
         f"{core.digest[:23]}..."
     )
+    print(_factor_left(c))
+
+
+def _factor_left(contract: Contract) -> str:
+    """What a core computes, and the factor that it leaves on each result."""
+    product = "a" if contract.operands == 1 else "a b"
+    if contract.factor == 1:
+        return f"o_r = {product} (mod p): no factor is left"
+    square = hex(pow(contract.factor, -2, contract.p)) if contract.p.bit_length() <= SHOWN_BITS else "in README.md"
+    return f"o_r = {product} R^-1 (mod p): the factor R^-1 is left; R^2 mod p: {square}"
 
 
 @app.command()

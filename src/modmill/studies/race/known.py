@@ -6,9 +6,10 @@ without further settings enters."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 from modmill.cores.digests import MULTIPLIER, NAME, fingerprint, key, read, write
 from modmill.cores.multiplier.build import Core, build
@@ -49,11 +50,11 @@ def emitted(cores: Mapping[str, Core], progress: Callable[[str, int, int], None]
     return found
 
 
-def _words(core: Core) -> Sequence[object]:
+def _words(core: Core) -> tuple[str, str, str, dict[str, Any]]:
     return core.design.name, hex(core.modulus.value), core.io, dict(core.fitted.settings)
 
 
-def _digest(design: str, modulus: str, io: str, settings: Mapping[str, object]) -> str:
+def _digest(design: str, modulus: str, io: str, settings: Mapping[str, Any]) -> str:
     return build(design, modulus, io, **settings).digest
 
 
