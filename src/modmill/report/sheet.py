@@ -8,7 +8,8 @@ All are rendered from contract.json, so that none can contradict it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from functools import cache
@@ -16,9 +17,11 @@ from typing import Any
 
 import jinja2
 
+from modmill.report.recorded import lines, nanoseconds
+
 DIGEST_LINE = re.compile(r"^// RTL digest: (sha256:[0-9a-f]{64})\b", re.MULTILINE)
 
-_MEANINGS = {
+MEANINGS = {
     "clk": "clock, rising edge",
     "rst": "synchronous reset, active high",
     "k_valid": "a word of the modulus is offered",
@@ -32,6 +35,11 @@ _MEANINGS = {
     "o_ready": "the result is taken in this cycle if there",
     "o_r": "result r",
 }
+
+
+def template(name: str) -> jinja2.Template:
+    """A template of the folder ``templates``."""
+    return _templates().get_template(name)
 
 
 @cache
@@ -77,13 +85,51 @@ def _form(form: Mapping[str, Any]) -> str:
     return f"binary integers of {form['width']} bits"
 
 
-def render(template: str, record: Mapping[str, Any], name: str) -> str:
+def render(file: str, record: Mapping[str, Any], name: str) -> str:
     """One file of the folder, rendered from contract.json and the core's name."""
-    return _templates().get_template(f"{template}.j2").render(
+    vlnv = packaging_name(name, record["modmill"])
+    factor, p = int(record["factor"], 16), int(record["modulus"], 16)
+    return _templates().get_template(f"{file}.j2").render(
         {"operands": 2, "made_for": "", "thing": "number" if record.get("operands") == 1 else "product", **record},
-        name=name, vlnv=f"modmill:cores:{identifier(name)}:{record['modmill']}", promises=promises(record),
-        meanings=_MEANINGS,
+        name=name, promises=promises(record), rtl_file="core.v", bench="test_core",
+        tools_section=other_tools("core.v", record["top"], "test_core", "core", vlnv), meanings=MEANINGS,
+        r_squared=hex(pow(factor, -2, p)),
+        clock=clock("core.v", "core", record.get("measured", ()), "the operands, results and loads in flight"
+                    if "load" in record else "the operands and results in flight", _measuring(record)),
     )  # fmt: skip
+
+
+def clock(source: str, thing: str, measured: Sequence[Mapping[str, Any]], cleared: str, measure: str = "") -> str:
+    """The sections on measurements, clock and reset of a data sheet.
+
+    ``source``: name of the Verilog file; ``thing``: core or engine; ``measured``: entries of `recorded`; ``cleared``:
+    what a reset clears; ``measure``: the command that measures the RTL.
+    """
+    return template("clock.md.j2").render(
+        source=source, thing=thing, lines=lines(measured), period=nanoseconds(measured), cleared=cleared,
+        measure=measure,
+    )  # fmt: skip
+
+
+def other_tools(source: str, top: str, bench: str, thing: str, vlnv: str) -> str:
+    """The lines of a data sheet on the bench, lint, FuseSoC and IP-XACT."""
+    return template("tools.md.j2").render(source=source, top=top, bench=bench, thing=thing, vlnv=vlnv)
+
+
+def packaging_name(name: str, version: str) -> str:
+    """Vendor, library, name and version of a core or engine in FuseSoC."""
+    return f"modmill:cores:{identifier(name)}:{version}"
+
+
+def _measuring(record: Mapping[str, Any]) -> str:
+    """The command that measures a core; empty for a core with another top, whose names differ."""
+    if record["top"] != "core":
+        return ""
+    modulus = record.get("modulus_name") or record.get("made_for") or record["modulus"]
+    sets = [word for name, value in record["given"].items() for word in ("--set", f"{name}={value}")]
+    return shlex.join(
+        ["modmill", "race", modulus, "--design", record["design"], *sets, "--io", record["io"], "--route"]
+    )
 
 
 def identifier(name: str) -> str:

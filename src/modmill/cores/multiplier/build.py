@@ -25,12 +25,13 @@ from modmill.flow.emit import digest, require_name
 from modmill.flow.simulate import Simulator, loads, widths
 from modmill.numbers.moduli import Modulus, parse_modulus
 from modmill.numbers.shown import shortened
-from modmill.report import seal, sheet
+from modmill.report import packaging, seal, sheet
+from modmill.report.recorded import recorded
 from modmill.twice import square
 from modmill.version import __version__
 
 RECORD = "contract.json"
-FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md")
+FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md", *packaging.FILES)
 """Files of a folder, in addition to the FuseSoC file."""
 _BESIDE = ("*.core", "sim_build", "__pycache__", ".pytest_cache", "build")  # the FuseSoC file, and what the bench makes
 _EMITTING = threading.Lock()  # emission patches Amaranth temporarily
@@ -148,7 +149,8 @@ class Core:
         return explanation(self)
 
     def write(self, folder: str | Path | None = None, *, check: bool = True) -> Path:
-        """Check the core, then write core.v, contract.json, vectors.json, test_core.py, README.md and the FuseSoC file.
+        """Check the core, then write core.v, contract.json, vectors.json, test_core.py, README.md, lint.vlt,
+        component.xml (IP-XACT) and the FuseSoC file.
 
         The files are written to a temporary folder, which is then renamed. A folder of a former build is replaced.
         ``check=False`` leaves out the simulation (see `verify.SHORT`) and says so in the files. Returns the folder.
@@ -162,6 +164,7 @@ class Core:
         record = self.record()
         cost = record.pop("cost")
         record |= {"digest": self.digest, "build_check": "passed" if check else "none: --no-check", "cost": cost}
+        record["measured"] = recorded(self.digest)
         record = json.loads(json.dumps(record | {"tools": tools.versions()}))
         texts = self.texts(record, self.verilog)
         write_folder(target, {**texts, RECORD: seal.record_text(seal.sealed(record, texts))})
@@ -174,8 +177,15 @@ class Core:
             "vectors.json": json.dumps(self._vectors(record["digest"]), indent=1) + "\n",
             "test_core.py": sheet.render("test_core.py", record, self.name),
             "README.md": sheet.render("README.md", record, self.name),
-            f"modmill_{sheet.identifier(self.name)}.core": sheet.render("fusesoc.core", record, self.name),
+            **self._package(record).files(),
         }
+
+    def _package(self, record: Mapping[str, Any]) -> packaging.Package:
+        statement, bits = record["statement"], record["modulus_bits"]
+        return packaging.Package(
+            "core.v", record["top"], record["ports"], sheet.MEANINGS, "test_core", (RECORD, "vectors.json"), self.name,
+            record["modmill"], f"{statement}, {bits}-bit modulus, {record['design']} ({record['io']} ports)",
+        )  # fmt: skip
 
     def _vouch(self) -> None:
         """Simulate corners, some random operands and starts. Raises FaultyCore with the first fault."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from modmill.flow import four_state as icarus
 from modmill.flow.emit import digest
 from modmill.flow.tools import ToolError
 from modmill.report import seal, sheet
+from modmill.report.recorded import recorded
 from modmill.version import __version__
 
 SHOWN = 10
@@ -47,6 +48,7 @@ def check(path: str | Path, vectors: int | None = None, *, four_state: bool = Fa
         report.name = core.name
         report.failures += record_differences(folder.record, core.record())
         report.failures += digest_differences(folder)
+        report.failures += measured_differences(folder.record)
         report.failures += vector_differences(core.contract, folder)
         report.failures += text_differences(core, folder)
         extra = [(a, b) for a, b, _ in folder.vectors]
@@ -59,7 +61,7 @@ def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> I
     """Yield the fields of contract.json that differ from those recomputed, except versions, digests and the record of
     the check at build time."""
     recomputed = json.loads(json.dumps(recomputed))
-    apart = {"modmill", "tools", "digest", "build_check", *seal.KEYS}
+    apart = {"modmill", "tools", "digest", "build_check", "measured", *seal.KEYS}
     by = ""
     if written.get("modmill") != recomputed["modmill"]:
         by = f" (made by Modmill {_short(written.get('modmill'))}, this is {recomputed['modmill']})"
@@ -87,6 +89,17 @@ def digest_differences(folder: Folder) -> Iterator[str]:
         yield f"core.v: the RTL has digest {actual[:23]}..., its header says {header[1][:23]}..."
     if recorded != actual:
         yield f"core.v: the RTL has digest {actual[:23]}..., contract.json says {recorded[:23]}..."
+
+
+def measured_differences(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a fault for each measurement in a record that the rows of the same Modmill do not have, or have with other
+    values."""
+    if record.get("modmill") != __version__:
+        return
+    known = recorded(record["digest"])
+    for entry in record.get("measured", ()):
+        if entry not in known:
+            yield f"contract.json: measured: no recorded row says {_short(entry)}"
 
 
 def vector_differences(contract: Contract, folder: Folder) -> Iterator[str]:

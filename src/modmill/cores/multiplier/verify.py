@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from modmill.contract import PORTS, Contract
+from modmill.cores.digests import emitted_size
 from modmill.cores.multiplier import four_state as four_states
 from modmill.cores.multiplier import judge, operands
 from modmill.cores.multiplier.operands import Product
@@ -206,7 +207,7 @@ def simulate(
     loaded: Sequence[DesignInstance] = (),
 ) -> None:
     """The simulations of `verify`, on a compiled simulator with two instances."""
-    effort = effort.fitted(core.contract, len(core.verilog))
+    effort = effort.fitted(core.contract, emitted_size(core))
     corners = operands.covered_corners(core.fitted, core.io) + [p for p in extra if operands.covered(core.contract, *p)]
     _Bench(core.contract, simulator, report, seed, effort).run(
         [corners[k] for k in spread(len(corners), effort.corners)],

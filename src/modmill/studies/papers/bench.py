@@ -5,8 +5,8 @@
 The digest of a core is that of its RTL, which takes seconds to emit. ``recorded``, as tables and pages use it, takes
 the digest from the rows instead, each of which names design, modulus and parameters; a core is emitted only if rows of
 several digests describe it. ``reproduce --emit`` and a test check that the generator still emits the RTL of the rows.
-An emitting bench builds a core only if some row describes it, and stores digests in ``digests.json`` of the cache
-folder, with a fingerprint of Modmill's sources and tools; a change of either discards them all.
+An emitting bench builds a core only if some row describes it, and emits it once for each state of the sources
+(`cores.digests`; shipped digests do not count).
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import modmill
+from modmill.cores import digests
 from modmill.cores.multiplier.build import Core, build
 from modmill.cores.rsa.machine import EngineCore
 from modmill.designs import design as find_design
@@ -86,8 +85,6 @@ class Bench:
         }
         self._cores: dict[tuple[Any, ...], Core] = {}
         self.stale: list[str] = []
-        self._file = tools.cache_dir() / "digests.json"
-        self._digests: dict[str, str] = {}
 
     def _core(self, design: str, modulus: str, settings: Mapping[str, Any]) -> Core:
         key = design, modulus, *sorted(settings.items())
@@ -108,39 +105,18 @@ class Bench:
         return found
 
     @cached_property
-    def _fingerprint(self) -> str:
-        """The fingerprint of everything on which the RTL depends."""
-        folder = Path(modmill.__file__).parent
-        texts = [path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in folder.rglob("*.py")]
-        return sha256(b"".join(sorted(texts)) + json.dumps(tools.versions(), sort_keys=True).encode()).hexdigest()
-
-    @cached_property
-    def _remembered(self) -> dict[str, str]:
-        try:
-            found = json.loads(self._file.read_text(encoding="utf-8"))
-            return dict(found["digests"]) if found["sources"] == self._fingerprint else {}
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
+    def _emitted(self) -> digests.Digests:
+        return digests.Digests(digests.EVERYTHING, shipped=False)
 
     def _digest(self, core: Core) -> str:
         """The digest of a core's RTL, or one that no row has where ``recorded`` and no row is about the core."""
-        digests = {row.digest for row in self._by_name.get(core.design.name, []) if is_about(row, core)}
-        if self.recorded and not self.measure and len(digests) < 2:
-            return digests.pop() if digests else ""
-        key = f"{core.design.name} {core.modulus.value} {sorted(core.fitted.settings.items())}"
-        if key not in self._digests:
-            self._digests[key] = self._remembered.get(key) or core.digest
-            if digests and self._digests[key] not in digests:
-                self.stale.append(core.name)
-        return self._digests[key]
-
-    def keep(self) -> None:
-        """Write the digests of all cores that were built."""
-        if self._digests.keys() - self._remembered.keys():
-            beside = self._file.with_suffix(".new")
-            digests = self._remembered | self._digests
-            beside.write_text(json.dumps({"sources": self._fingerprint, "digests": digests}), encoding="utf-8")
-            beside.replace(self._file)
+        recorded = {row.digest for row in self._by_name.get(core.design.name, []) if is_about(row, core)}
+        if self.recorded and not self.measure and len(recorded) < 2:
+            return recorded.pop() if recorded else ""
+        today = self._emitted.of(digests.key(core), lambda: core.digest)
+        if recorded and today not in recorded and core.name not in self.stale:
+            self.stale.append(core.name)
+        return today
 
     def core(self, design: str, modulus: str, target: str, **settings: Any) -> Mapping[str, Any] | None:
         """Values of a native core's synthesis row, or None if there is none."""
@@ -194,14 +170,12 @@ class Bench:
             return "engine" in row.about and said == about and row.about.get("parameters") == settings
 
         rows = [row for row in self._by_name.get(engine.design, []) if ours(row)]
-        digests = {row.digest for row in rows}
-        if rows and not (self.recorded and not self.measure and len(digests) == 1):
+        counted = {row.digest for row in rows}
+        if rows and not (self.recorded and not self.measure and len(counted) == 1):
             key = f"engine {json.dumps(about, sort_keys=True)} {sorted(settings.items())}"
-            if key not in self._digests:
-                self._digests[key] = self._remembered.get(key) or digest(engine.verilog)
-            digests = {self._digests[key]}
-        found = {row.kind: row for row in rows if row.digest in digests and row.target in ("", target)}
-        clocks = [row for row in rows if row.kind == "route" and row.digest in digests and row.target == target]
+            counted = {self._emitted.of(key, lambda: digest(engine.verilog))}
+        found = {row.kind: row for row in rows if row.digest in counted and row.target in ("", target)}
+        clocks = [row for row in rows if row.kind == "route" and row.digest in counted and row.target == target]
         check, synth = (values(found[kind]) if kind in found else {} for kind in ("check", "synth"))
         return EngineRows(check, synth, [traced(row.values["mhz"], *clocks) for row in clocks])
 

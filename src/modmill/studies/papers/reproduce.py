@@ -78,7 +78,6 @@ def reproduce(
     require_papers([paper])
     bench = Bench(measure, record, progress, recorded)
     found = PAPERS[paper].sections(bench)
-    bench.keep()
     if left_out:
         for name in bench.stale:
             left_out(name)

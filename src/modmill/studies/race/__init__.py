@@ -3,5 +3,6 @@
 """Designs and engines side by side.
 
 `cores` (all designs for one modulus), `measured_cores` (from existing rows), `machines`
-(whole engines), `ecc` (one operation of a curve), `placements` (the schedules that ship).
+(whole engines), `ecc` (one operation of a curve), `placements` (the schedules that ship), `known` (the digests that
+ship).
 """

