@@ -111,8 +111,14 @@ class Core:
             **({"made_for": hex(self.modulus.value)} if self.contract.p != self.modulus.value else {}),
             "prime": self.modulus.prime,
             **self.contract.describe(),
+            **({"once": self._once()} if self.io == "plain" and self.fitted.twice else {}),
             "cost": asdict(self.fitted.cost),
         }
+
+    def _once(self) -> dict[str, int]:
+        """Latency and interval of the form that multiplies once."""
+        timing = self.fitted.contract("montgomery").timing
+        return {"latency": timing.latency, "interval": timing.interval}
 
     def multiply(self, a: int, b: int = 0) -> int:
         """a * b * factor through the bit-exact algorithm: below result_bound * p for native io, else canonical.
