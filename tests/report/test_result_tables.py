@@ -6,10 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from modmill.flow.targets import target
-from modmill.report.result_tables import ENGINES, NO_ROUTE, engine_lines, no_clock, tables
+from modmill.report.result_tables import ENGINES, engine_lines, no_clock, tables
 from modmill.report.rows import append, read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,14 +64,6 @@ def test_a_core_without_a_clock_has_a_reason_and_a_command():
     assert no_clock(synth) == "not run yet: `./mill race P-256 --design hbe --route`"
     other = replace(synth, about={**synth.about, "parameters": {**synth.about["parameters"], "rowers": 8}})
     assert no_clock(other) == "not run yet: `./mill race P-256 --design hbe --set rowers=8 --route`"
-
-
-@pytest.mark.parametrize(("design", "modulus", "device"), NO_ROUTE)
-def test_reasons_are_for_cores_that_have_no_clock(design, modulus, device):
-    rows = [r for r in SHIPPED if r.target == device and r.about.get("design") == design
-            and r.about.get("modulus") == modulus and r.about.get("io") == "native"]  # fmt: skip
-    assert {row.kind for row in rows} == {"synth"}, "a core with a clock needs no reason"
-    assert f"{rows[0].values['dsp']} of {target(device).capacity.dsp} DSP blocks" in no_clock(rows[0])
 
 
 def test_a_device_without_place_and_route_has_no_columns_for_it():

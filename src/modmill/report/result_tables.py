@@ -44,13 +44,6 @@ ENGINES_ON = "ecp5-85k"
 ENGINES_HEAD = ("operation", "multiplier", "interleaved", "cycles of one job", "DSP", "LUT", "FF")
 ENGINES_CLOCKED = ("MHz", "ms per job", "operations/s", "operations/s/DSP")
 
-NO_ROUTE = {
-    ("sor-1m-p", "secp256k1", "ecp5-85k"): "does not route: {dsp} of {room} DSP blocks",
-    ("sor-1m-n", "secp256k1", "ecp5-85k"): "does not route: {dsp} of {room} DSP blocks",
-}
-"""Why a core has no clock, for design, modulus and target. The numbers come from the rows. A core that is not named
-here has not been routed yet."""
-
 Line = tuple[float, Sequence[str], bool]
 """Sort key, cells, and whether the last cells are a clock's."""
 
@@ -158,13 +151,11 @@ def _core_lines(rows: Iterable[Row], modulus: str, target: str) -> Iterator[Line
 
 
 def no_clock(synth: Row) -> str:
-    """Why the core of a synthesis row has no clock, with the command that would route it."""
+    """That the core of a synthesis row has no clock yet, with the command that routes it."""
     about = synth.about
-    why = NO_ROUTE.get((about["design"], about["modulus"], synth.target), "not run yet")
-    numbers = {"dsp": synth.values["dsp"], "room": find_target(synth.target).capacity.dsp}
     words = ["./mill", "race", about["modulus"], "--design", about["design"]]
     words += [word for key, value in _unusual(about).items() for word in ("--set", f"{key}={value}")]
-    return f"{why.format(**numbers)}: `{shlex.join([*words, '--route'])}`"
+    return f"not run yet: `{shlex.join([*words, '--route'])}`"
 
 
 def _unusual(about: Mapping[str, Any]) -> dict[str, Any]:
