@@ -3,7 +3,7 @@
 """Output for readers.
 
 In reading order: `rows` (the store of measurements), `traces` and `measured` (numbers that know their rows); `sheet`
-and `seal` (files beside a core); `chart`, `drawing` and `diagram` (schedules); `race_results`, `engines`, `engine_rows`,
-`ecc_rows` and `clocks` (tables); `reproduction`, `errata`, `plots` and `families` (the papers beside ours), `pages`
-(the site), `readme`, `picture` and `architecture` (generated parts of README and docs).
+and `seal` (files beside a core); `chart`, `drawing` and `diagram` (schedules); `race_results`, `engines`,
+`engine_rows`, `ecc_rows` and `clocks` (tables); `reproduction`, `errata`, `plots` and `families` (the papers beside
+ours), `pages` (the site), `readme`, `picture` and `architecture` (generated parts of README and docs).
 """

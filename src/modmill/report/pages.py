@@ -216,8 +216,9 @@ def _templates() -> jinja2.Environment:
     )
     made.filters |= {
         "printed": printed, "predicted": predicted, "measured": measured, "shown": shown, "prose": prose,
-        "dash": dash, "setting": setting, "phrase": phrase, "mark": mark, "figure_data": figure_data, "grid": grid, "difference": difference,
-        "matrix": matrix, "row_id": row_id, "quoted": lambda value: escape(json.dumps(value)),
+        "dash": dash, "setting": setting, "phrase": phrase, "mark": mark, "figure_data": figure_data, "grid": grid,
+        "difference": difference, "matrix": matrix, "row_id": row_id,
+        "quoted": lambda value: escape(json.dumps(value)),
     }  # fmt: skip
     made.globals |= {"navigation": NAVIGATION, "families": FAMILIES}
     return made

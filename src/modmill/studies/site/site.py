@@ -319,7 +319,7 @@ class Site:
             "Every core was emitted again for this site, and only rows of the very RTL are shown."
             + (f" Left out, since their rows are of other RTL: {', '.join(self.left_out)}." if self.left_out else "")
             if self.emit
-            else "Rows were found by what they are about (design, modulus, parameters). With --emit every core is "
+            else "Rows were found by what they are about (design, modulus, parameters). With `--emit` every core is "
             "emitted again, and only rows of the very RTL are shown."
         )
         yield self._page(
