@@ -329,7 +329,7 @@ function filter(form) {
   form.addEventListener("input", () => { keep(form); show(); });
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", () => {
-    const named = location.hash && !location.hash.includes("=") && document.getElementById(location.hash.slice(1));
+    const named = location.hash.includes("=") ? null : document.getElementById(location.hash.slice(1));
     if (named?.closest("[hidden]")) { form.reset(); show(); named.scrollIntoView(); } else read();
   });
   read();
