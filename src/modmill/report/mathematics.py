@@ -24,6 +24,6 @@ def typeset(latex: str) -> Markup:
     text = str(convert(latex.strip(), display="block"))
     if left := re.search(r"<m[io]>(&|\\[a-z]+)</m[io]>|<mtext>\\[a-z]+|<merror", text):
         raise ValueError(f"no MathML for {left[0]!r} in {latex.strip().splitlines()[0]!r}")
-    return Markup('<div class="scroll formula" tabindex="0" role="region" aria-label="formula">{}</div>').format(
+    return Markup('<div class="scroll formula" tabindex="0" role="group" aria-label="formula">{}</div>').format(
         Markup(text)
     )

@@ -197,7 +197,7 @@ def prose(text: str) -> Markup:
         if token.type == "fence" and token.info == "math":
             token.type, token.content = "html_block", typeset(token.content)
     html = str(_markdown().renderer.render(tokens, _markdown().options, {}))
-    html = html.replace("<table>", '<div class="scroll" tabindex="0" role="region" aria-label="table"><table>')
+    html = html.replace("<table>", '<div class="scroll" tabindex="0" role="group" aria-label="table"><table>')
     html = html.replace("</table>", "</table></div>")
     html = html.replace("<td></td>", f"<td>{dash(None)}</td>")
     html = html.replace("<th></th>", '<th><span class="hidden">row</span></th>')
