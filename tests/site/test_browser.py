@@ -71,7 +71,7 @@ def opened(browser, site, page):
     ))  # fmt: skip
 
 
-def wait(true, seconds=20):
+def wait(true, seconds=60):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"
