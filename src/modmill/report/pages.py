@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 
 from modmill.parts import need
 from modmill.report.families import FAMILIES
+from modmill.report.mathematics import typeset
 from modmill.report.plots import Plot
 from modmill.report.reproduction import UNKNOWN, Line, Section
 from modmill.report.traces import Run, origins, row_id, rows
@@ -57,7 +58,7 @@ def shown(value: Any, digits: int = 4) -> str:
         return f"{int(value):,}"
     if abs(value) >= 10 ** (digits - 1):
         return f"{float(value):,.0f}"
-    text = f"{float(value):.{digits}g}"
+    text = f"{float(value) or 0.0:.{digits}g}"
     return text if "e" not in text else f"{float(value):.{digits + 2}f}".rstrip("0")
 
 
@@ -66,13 +67,24 @@ def printed(value: Any, table: str) -> Markup:
     return Markup('<span class="p" data-table="{}">{}</span>').format(table, shown(value, 7))
 
 
+def dash(value: Any) -> Any:
+    """The value; a dash if there is none, so that no cell is empty."""
+    return Markup('<span class="none">–</span>') if value is None else value
+
+
+def setting(value: Any) -> str:
+    """The value of a setting as commands take it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def predicted(value: Any, source: str) -> Markup:
     """A predicted number and its formula or schedule."""
     return Markup('<span class="f" data-formula="{}">{}</span>').format(source, shown(value))
 
 
 def measured(value: Any, digits: int = 4) -> Markup:
-    """A measured number as a link to its rows. Raises Untraced if it has none.
+    """A measured number as a link to its rows, first to the one that has the same number; a number that none of them
+    has is marked as computed. Raises Untraced if it has no row.
 
     A text without a digit (yes, a dash) needs no row.
     """
@@ -87,9 +99,12 @@ def measured(value: Any, digits: int = 4) -> Markup:
         return Markup('<span class="m" data-run="{}" title="counted in a run: {}">{}</span>').format(
             runs, runs, shown(value, digits)
         )
-    ids = [row_id(row) for row in behind]
-    return Markup('<a class="m" href="rows.html#r-{}" data-rows="{}" title="{}">{}</a>').format(
-        ids[0], " ".join(ids), _origin(value), shown(value, digits)
+    stated = {row.key for row in behind if value in [v for v in row.values.values() if not isinstance(v, bool)]}
+    ids = [row_id(row) for row in sorted(behind, key=lambda row: row.key not in stated)]
+    how = Markup("") if stated else Markup(" data-computed")
+    said = ("" if stated else "computed from ") + _origin(value)
+    return Markup('<a class="m" href="rows.html#r-{}" data-rows="{}"{} title="{}">{}</a>').format(
+        ids[0], " ".join(ids), how, said, shown(value, digits)
     )
 
 
@@ -173,14 +188,19 @@ def _markdown() -> MarkdownIt:
 
 
 def prose(text: str) -> Markup:
-    """Markdown as HTML. Headings start at level 3; tables and code can be scrolled with the keyboard."""
+    """Markdown as HTML. Headings start at level 3; ``math`` blocks are typeset; tables, code and formulas can be
+    scrolled with the keyboard."""
     tokens = _markdown().parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
+        if token.type == "fence" and token.info == "math":
+            token.type, token.content = "html_block", typeset(token.content)
     html = str(_markdown().renderer.render(tokens, _markdown().options, {}))
-    html = html.replace("<table>", '<div class="scroll" tabindex="0" role="region" aria-label="table"><table>')
+    html = html.replace("<table>", '<div class="scroll" tabindex="0" role="group" aria-label="table"><table>')
     html = html.replace("</table>", "</table></div>")
+    html = html.replace("<td></td>", f"<td>{dash(None)}</td>")
+    html = html.replace("<th></th>", '<th><span class="hidden">row</span></th>')
     return Markup(html.replace("<pre>", '<pre tabindex="0">'))
 
 
@@ -200,8 +220,9 @@ def _templates() -> jinja2.Environment:
     )
     made.filters |= {
         "printed": printed, "predicted": predicted, "measured": measured, "shown": shown, "prose": prose,
-        "phrase": phrase, "mark": mark, "figure_data": figure_data, "grid": grid, "difference": difference,
-        "matrix": matrix, "row_id": row_id, "quoted": lambda value: escape(json.dumps(value)),
+        "dash": dash, "setting": setting, "phrase": phrase, "mark": mark, "figure_data": figure_data, "grid": grid,
+        "difference": difference, "matrix": matrix, "row_id": row_id,
+        "quoted": lambda value: escape(json.dumps(value)),
     }  # fmt: skip
     made.globals |= {"navigation": NAVIGATION, "families": FAMILIES}
     return made

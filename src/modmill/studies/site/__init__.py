@@ -2,5 +2,6 @@
 # Copyright The Modmill authors
 """The site: pages of races, engines, designs, papers and errata, from rows and formulas.
 
-`site` (all pages), `machine_pages` (engines), `scaling` (cost against width), `documentation` (docs/).
+`site` (all pages), `race_page` (works of the race), `machines` (rowers and channels), `machine_pages` (engines),
+`scaling` (cost against width), `documentation` (docs/).
 """

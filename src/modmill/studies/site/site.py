@@ -29,7 +29,7 @@ from modmill.designs import design as find_design
 from modmill.flow import tools
 from modmill.flow.targets import TARGETS
 from modmill.numbers.moduli import parse_modulus
-from modmill.report import drawing, errata, pages
+from modmill.report import diagram, drawing, errata, pages
 from modmill.report.engine_rows import MeasuredEngine, is_engine, measured_engines, work_of
 from modmill.report.families import FAMILIES, family
 from modmill.report.measured import by_device, core_numbers
@@ -43,6 +43,8 @@ from modmill.studies.race.measured_cores import Contender, contenders, modulus_n
 from modmill.studies.site import machine_pages as engine_pages
 from modmill.studies.site import scaling
 from modmill.studies.site.documentation import documentation
+from modmill.studies.site.machines import repeat
+from modmill.studies.site.race_page import race_works, works_of
 from modmill.version import __version__
 
 COLUMNS = (
@@ -51,9 +53,6 @@ COLUMNS = (
     ("per_lut", "/s/LUT"),
 )  # fmt: skip
 SHAPES = {"circle": "●", "diamond": "◆", "square": "■", "triangle-up": "▲", "star": "★"}
-FIRST = ("secp256k1", "P-256", "Ed25519")
-"""Moduli that are listed first in the race."""
-
 SHOWN_FOR = ("secp256k1", "P-256", "2^17-145")
 """Moduli for a design's page; the page uses the first one that the design serves."""
 
@@ -215,15 +214,13 @@ class Site:
         return found
 
     def _race(self) -> Iterable[tuple[str, str]]:
-        raced = {p for c in self.contenders for p in c.serves}
-        first = [p for name in FIRST if (p := parse_modulus(name).value) in raced]
-        moduli = [*first, *sorted(raced - set(first), key=lambda p: (-p.bit_length(), p))]
-        seen = {c.target for c in self.contenders}
+        found = sorted(self.contenders, key=lambda c: not c.routes)
+        seen = {c.target for c in found}
         yield self._page(
-            "race", "index.html", contenders=self.contenders, designs=len({c.design.name for c in self.contenders}),
-            moduli=[(p, f"{modulus_name(p)} ({p.bit_length()} bits)") for p in moduli],
-            targets=[t for t in TARGETS if t.name in seen], columns=COLUMNS, shapes=SHAPES, plain=plain,
-            names={c.modulus: modulus_name(c.modulus) for c in self.contenders},
+            "race", "index.html", contenders=found, designs=len({c.design.name for c in found}),
+            moduli=race_works(found), works_of=works_of, targets=[t for t in TARGETS if t.name in seen],
+            columns=COLUMNS, shapes=SHAPES, plain=plain,
+            names={c.modulus: modulus_name(c.modulus) for c in found},
         )  # fmt: skip
 
     def _engine_pages(self) -> Iterable[tuple[str, str]]:
@@ -240,7 +237,7 @@ class Site:
 
     def _design(self, design: Design) -> tuple[str, str]:
         fitted, name = _fit(design)
-        plan = fitted.schedule
+        plan, many = fitted.schedule, repeat(design, fitted)
         parts = _parts(documents() / "designs" / f"{design.page}.md")
         found, _ = self._predictions
         special = (kind := family(design.page)) is not None and kind.special
@@ -252,7 +249,8 @@ class Site:
         return self._page(
             "design", f"design-{design.name}.html", d=design, modulus=name, plan=plan,
             chart=drawing.cycle_chart(plan, f"Cycle chart of {design.name}: units down, cycles across"),
-            blocks=drawing.blocks(plan, f"Block diagram of {design.name}: kinds of units and what flows between them"),
+            blocks=diagram.blocks(plan, f"Block diagram of {design.name}: units and what flows between them", many),
+            many=many,
             facts=fitted.facts(), curves=scaling.curves(design, found),
             curve_of="2^k − 189" if special else "a modulus of k bits without a special form, ⌊2^k / √2⌋ made odd",
             command=f"modmill build {design.name} --modulus {shell(name)} --io native",
@@ -289,7 +287,12 @@ class Site:
 
     def _errata(self) -> Iterable[tuple[str, str]]:
         total = sum(len(e.items) for e in ERRATA.values())
-        yield self._page("errata", "errata.html", papers=ERRATA.values(), total=total, commands=errata.commands)
+        verdicts = {item.verdict.value: item.verdict.value for e in ERRATA.values() for item in e.items}
+        names = [(e.key, e.title) for e in ERRATA.values()]
+        yield self._page(
+            "errata", "errata.html", papers=ERRATA.values(), total=total, commands=errata.commands,
+            names=names, verdicts=sorted(verdicts.items()),
+        )  # fmt: skip
 
     def _scaling(self) -> Iterable[tuple[str, str]]:
         found, refused = self._predictions
@@ -320,13 +323,16 @@ class Site:
             "Every core was emitted again for this site, and only rows of the very RTL are shown."
             + (f" Left out, since their rows are of other RTL: {', '.join(self.left_out)}." if self.left_out else "")
             if self.emit
-            else "Rows were found by what they are about (design, modulus, parameters). With --emit every core is "
+            else "Rows were found by what they are about (design, modulus, parameters). With `--emit` every core is "
             "emitted again, and only rows of the very RTL are shown."
         )
         yield self._page(
             "method", "method.html", rows=rows, tools=used, targets=TARGETS, spread=_spread(rows), matching=matching
         )
-        yield self._page("rows", "rows.html", rows=[_row(row) for row in rows])
+        yield self._page(
+            "rows", "rows.html", rows=[_row(row) for row in rows], kinds=sorted(kinds.items()),
+            devices=[(name, name) for name in sorted({row.target for row in rows if row.target})],
+        )  # fmt: skip
 
 
 def plain(c: Contender | MeasuredEngine) -> dict[str, float | int | None]:
@@ -389,10 +395,10 @@ def _row(row: Row) -> Mapping[str, Any]:
     else:
         words.append(_modulus(about.get("modulus")))
     if about.get("parameters"):
-        words.append(", ".join(f"{k} = {v}" for k, v in about["parameters"].items()))
+        words.append(", ".join(f"{k} = {pages.setting(v)}" for k, v in about["parameters"].items()))
     words.append(str(about.get("date", ""))[:10])
     hidden = ("cells", "utilisation")
-    numbers = "; ".join(f"{k} {pages.shown(v)}" for k, v in row.values.items() if k not in hidden and v is not None)
+    numbers = [(k, pages.shown(v)) for k, v in row.values.items() if k not in hidden and v not in (None, [], {}, "")]
     return {"row": row, "about": " · ".join(filter(None, words)), "numbers": numbers}
 
 
