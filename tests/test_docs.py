@@ -35,7 +35,7 @@ def commands():
     """The subcommands that there are."""
     import typer
 
-    from modmill.cli import app
+    from modmill.cli.commands import app
 
     return {*typer.main.get_command(app).commands, "test"}
 

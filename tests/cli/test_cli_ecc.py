@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, x448, 
 from messages import MESSAGE
 from typer.testing import CliRunner
 
-from modmill.cli import ecc
-from modmill.cli.commands import _one_line
+from modmill.cli import ecc, statuses
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.named import CURVES, find_curve
 
@@ -267,7 +266,7 @@ def one_line(*arguments):
     """The line of a refusal, raised in this process; `modmill` turns it into status 2."""
     with pytest.raises((ValueError, OSError)) as caught:
         CliRunner().invoke(ecc.app, [str(a) for a in arguments], catch_exceptions=False)
-    return _one_line(caught.value)
+    return statuses.one_line(caught.value)
 
 
 @OPENSSL

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Hidden commands that rewrite files of this repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modmill.cli.progress import show
+
+
+def readme(
+    path: Annotated[Path, typer.Argument(metavar="README")] = Path("README.md"),
+    check: Annotated[
+        bool, typer.Option("--check", help="Only check whether it is up to date (status 1 if not).")
+    ] = False,
+) -> None:
+    """Rewrite the README's tables and picture from the shipped rows, the picture of docs/architecture.md,
+    docs/errata.md and docs/papers.md."""
+    from modmill.report.architecture import redrawn
+    from modmill.report.errata import markdown
+    from modmill.report.readme import rewritten
+    from modmill.report.rows import shipped_folder
+    from modmill.studies.papers import items
+    from modmill.studies.papers.errata import ERRATA
+    from modmill.studies.race.measured_cores import race_picture
+
+    house = path.parent / "docs" / "architecture.md"
+    texts = {
+        path: rewritten(path.read_text(encoding="utf-8"), shipped_folder()),
+        path.parent / "docs" / "race.svg": race_picture(shipped_folder()),
+        path.parent / "docs" / "errata.md": markdown(ERRATA.values()),
+        path.parent / "docs" / "papers.md": items.markdown(),
+    }
+    if house.exists():
+        texts[house] = redrawn(house.read_text(encoding="utf-8"), Path(__file__).resolve().parents[1])
+    if check:
+        raise typer.Exit(int(any(not p.exists() or p.read_text(encoding="utf-8") != t for p, t in texts.items())))
+    for place, text in texts.items():
+        place.write_text(text, encoding="utf-8")
+
+
+def placements() -> None:
+    """Solve the shipped schedules again and rewrite them (minutes)."""
+    from modmill.studies.race.placements import solve_all
+
+    print(f"{solve_all(show)} placements")
