@@ -43,7 +43,8 @@ def settings(context: typer.Context, incomplete: str) -> Found:
     from modmill.designs import DESIGNS
 
     given = [context.params.get(name) for name in ("design", "multiplier")]
-    chosen = {name for value in given if value for name in ([value] if isinstance(value, str) else value)}
+    words = {word for value in given if value for word in ([value] if isinstance(value, str) else value)}
+    chosen = {d.name for d in DESIGNS} & {*words, *context.args}  # typer leaves arguments before an open option in args
     found = {
         f"{s.name}=": f"{s.meaning} ({s.accepts})"
         for d in DESIGNS if d.name in chosen or not chosen for s in d.settings
@@ -51,11 +52,18 @@ def settings(context: typer.Context, incomplete: str) -> Found:
     return [(name, text) for name, text in found.items() if name.startswith(incomplete)]
 
 
-def papers(incomplete: str) -> Found:
-    """Names of papers with errata."""
-    from modmill.studies.papers.errata import ERRATA
+def papers(incomplete: str) -> list[str]:
+    """Names of papers with tables."""
+    from modmill.studies.papers.reproduce import PAPERS
 
-    return [(p.key, p.title) for p in ERRATA.values() if p.key.startswith(incomplete)]
+    return [name for name in PAPERS if name.startswith(incomplete)]
+
+
+def errata(incomplete: str) -> Found:
+    """Names of papers with errata."""
+    from modmill.studies.papers.errata import ALSO, ERRATA, errata_of
+
+    return [(key, errata_of(key).title) for key in (*ERRATA, *ALSO) if key.startswith(incomplete)]
 
 
 def operations(incomplete: str) -> list[str]:

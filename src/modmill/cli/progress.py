@@ -107,17 +107,17 @@ class _Display(logging.Handler):
         if self._ended.wait(FIRST):
             return
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn
         from rich.table import Column
 
         line = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
         bar = Progress(
-            BarColumn(20), TimeElapsedColumn(), line, console=Console(stderr=True), transient=True,
+            BarColumn(20), line, console=Console(stderr=True), transient=True,
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         task = bar.add_task("", total=None)
         while not self._ended.wait(0.2):
-            text = " ".join(filter(None, [self._counted and f"{self._counted}:", self._what]))
+            text = " ".join(filter(None, [f"{self._seconds} s:", self._counted and f"{self._counted}:", self._what]))
             bar.update(task, description=text, completed=self._done, total=self._total or None)
             with self._lock:
                 if self._shown is None and time.monotonic() - self._wrote > FIRST:

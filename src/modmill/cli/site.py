@@ -57,7 +57,7 @@ Paper = Annotated[
     typer.Argument(
         metavar="[PAPER]",
         help="sor, hbe (also hbe-slides), rsa64k or multistep; default: all.",
-        autocompletion=complete.papers,
+        autocompletion=complete.errata,
     ),
 ]
 Number = Annotated[int | None, typer.Argument(metavar="[N]", help="The number of an item.")]

@@ -48,7 +48,9 @@ def _unknown_command(context: Any, message: str) -> str:
     commands = [name for name, command in context.command.commands.items() if not command.hidden]
     wanted = literal_eval(message.removeprefix("No such command ").removesuffix("."))
     hint = near(wanted, commands, f"there are {', '.join(commands)}")
-    return f"{_where(context)} has no command {shortened(wanted)}; {hint}"
+    where = _where(context)
+    subject = "there is" if where == "modmill" else f"{where} has"
+    return f"{subject} no command {shortened(wanted)}; {hint}"
 
 
 def _unknown_option(context: Any, wanted: str) -> str:
