@@ -85,7 +85,8 @@ def test_a_secret_and_a_signature_of_built_cores(place):
     core.write(place / "x", "made for a test")
     run = done("ecc", "run", "x25519", "ours.pem", "--peer", "theirs.pub", "--engine", "x", "-o", "secret")
     assert (place / "secret").read_bytes() == theirs.exchange(ours.public_key())
-    assert run.stderr == f"modmill: ladder, 1 run, {core.cycles('ladder'):,} cycles\n"
+    ran = f"modmill: ladder, 1 run, {core.cycles('ladder'):,} cycles"
+    assert run.stderr.splitlines() == ["modmill: secret: 32 bytes", ran]
 
     key = save(place, "key", make("P-192"))
     core = ecc("P-192", "multistep", {"loadable": True}, operations=("multiply-base",), threads=1, order=True)
@@ -94,6 +95,7 @@ def test_a_secret_and_a_signature_of_built_cores(place):
     run = done("ecc", "run", *sign, "p", "--no-check", "-o", "signature")
     key.public_key().verify((place / "signature").read_bytes(), MESSAGE, ec.ECDSA(hashes.SHA256()))
     assert run.stderr.splitlines() == [
+        f"modmill: signature: {(place / 'signature').stat().st_size} bytes",
         f"modmill: multiply-base, 1 run, {core.cycles('multiply-base'):,} cycles",
         f"modmill: signature, 1 run, {core.cycles('signature'):,} cycles",
         f"modmill: arithmetic modulo the order: this core, loaded with n by a message of {len(core.setup()):,} words",

@@ -42,7 +42,7 @@ from modmill.cli.options import (
     Target,
     Top,
 )  # fmt: skip
-from modmill.cli.output import recorded, results
+from modmill.cli.output import either, recorded, results
 from modmill.cli.progress import keep, show
 from modmill.version import __version__
 
@@ -80,6 +80,7 @@ def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core"
     from modmill.designs import design as find_design
 
     given = find_design(design).checked(parse_set(sets))
+    show(f"choosing constants and schedule of {design}")
     return build(design, modulus, io, top, **given)
 
 
@@ -155,10 +156,10 @@ def explain(
 
 @command(app, "race secp256k1", "race P-256 --design solinas --design wide --route")
 def race(
-    modulus: Annotated[
-        str,
-        typer.Argument(metavar="MODULUS", help="As --modulus of `modmill build`.", autocompletion=complete.moduli),
-    ],
+    raced_modulus: Annotated[
+        str, typer.Argument(metavar="MODULUS", help="As --modulus.", autocompletion=complete.moduli)
+    ] = "",
+    modulus: Modulus = "",
     design: Designs = [],  # noqa: B006
     target: Target = "ecp5-85k",
     io: Io = "native",
@@ -179,7 +180,9 @@ def race(
     from modmill.report import race_results
     from modmill.studies.race.cores import race as raced
 
-    wanted = parse_modulus(modulus)
+    wanted = parse_modulus(
+        either(raced_modulus, modulus, "race needs one MODULUS, for example: modmill race secp256k1")
+    )
     keep("finished rows are kept; the same command goes on from them")
     show(f"racing {wanted.name or f'a {wanted.bits}-bit modulus'}")
     found = raced(

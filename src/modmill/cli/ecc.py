@@ -225,6 +225,7 @@ def curves(as_json: Json = False) -> None:
 @command(app, "ecc curve P-256", "ecc curve 'weierstrass p=11 a=1 b=6 x=2 y=4 n=13 h=1'", name="curve")
 def curve_(text: options.Curve) -> None:
     """Validate a curve and print its parameters. An unusable curve is refused."""
+    show("validating the curve")
     curve = read_curve(text)
     curve.validate()
     print(f"{curve.title}: {type(curve).__name__}, {curve.bits} bits, {curve.source}")
@@ -260,6 +261,7 @@ def program(
     from modmill.designs import design
     from modmill.engines.ecc.point_engine import Shape
 
+    show(f"assembling the programs on {multiplier}")
     on = OnDesign(
         read_curve(curve), multiplier, io, sums, (product_distance, sum_distance), Shape(window, teeth, columns, joint),
         design(multiplier).checked(parse_set(sets)),

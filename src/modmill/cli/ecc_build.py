@@ -11,7 +11,7 @@ import typer
 
 from modmill.cli import complete, options
 from modmill.cli.ecc import AllowPairing, read_curve
-from modmill.cli.output import engine_results, recorded
+from modmill.cli.output import either, engine_results, recorded
 from modmill.cli.progress import keep, say, show
 
 Joint = Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")]
@@ -94,7 +94,8 @@ def build(
 
 
 def race(
-    curve: options.Curve,
+    raced_curve: options.Curve = "",
+    curve: options.CurveText = "",
     operation: Annotated[
         str,
         typer.Option(
@@ -126,7 +127,7 @@ def race(
     from modmill.engines.ecc.point_engine import Shape
     from modmill.studies.race.ecc import race_operation
 
-    on = read_curve(curve)
+    on = read_curve(either(raced_curve, curve, "ecc race needs one CURVE, for example: modmill ecc race P-256"))
     keep("finished rows are kept; the same command goes on from them")
     show(f"racing coprocessors of {on.title}")
     found, refused = race_operation(

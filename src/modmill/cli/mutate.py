@@ -44,7 +44,7 @@ def mutate(
     if (folder is None) == (not subject):
         raise ValueError("mutate takes either a folder DIR or --subject NAME")
     if subject and subject not in (names := [*ENGINES, *(design for design, *_ in SUBJECTS)]):
-        hint = near(subject, names, "rsa, ecc and most designs are")
+        hint = near(subject, names, "rsa, ecc and every design are; `modmill designs` lists them")
         raise ValueError(f"no core with recorded rates is called {shortened(subject)}; {hint}")
     show(f"reading {folder or subject}")
     with TemporaryDirectory(prefix="modmill-mutate-") as path:

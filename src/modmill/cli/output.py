@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from modmill.cli.progress import note
+from modmill.cli.progress import hide, note
 
 if TYPE_CHECKING:
     from modmill.cores.multiplier.verify import Report
@@ -27,6 +27,13 @@ def require_writable(record: Path | None) -> None:
     """Raise OSError now and not after minutes if the file cannot be written."""
     if record is not None:
         record.open("a").close()
+
+
+def either(argument: str, option: str, message: str) -> str:
+    """What the user gave as an argument or as an option. Raises ValueError if there is none, or both."""
+    if bool(argument) == bool(option):
+        raise ValueError(message)
+    return argument or option
 
 
 def recorded(record: Path | None) -> None:
@@ -83,6 +90,7 @@ def signature_verdict(good: bool) -> None:
 def write(data: bytes, output: Path | None) -> None:
     """Write bytes to a file, and say so on stderr, or to stdout without one."""
     if output is None:
+        hide()
         sys.stdout.buffer.write(data)
     else:
         output.write_bytes(data)

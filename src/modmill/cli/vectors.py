@@ -16,7 +16,7 @@ from modmill.cli import complete
 from modmill.cli.ecc import read_curve
 from modmill.cli.options import Columns, CurveText, Io, Multiplier, Record, Set, Teeth, Threads, Window
 from modmill.cli.output import recorded
-from modmill.cli.progress import show
+from modmill.cli.progress import keep, show
 
 if TYPE_CHECKING:
     from modmill.studies.vectors.runner import Outcome
@@ -127,6 +127,7 @@ def vectors(
     from modmill.design import parse_set
     from modmill.studies.vectors import ecc as study
 
+    keep("the rows of finished files are kept")
     chosen = study.select(list(map(read_curve, curves)), count, names)
     make = partial(
         study.machine, kind=engine, design=multiplier, settings=parse_set(sets), io=io, threads=threads,
@@ -152,6 +153,7 @@ def rsa_vectors(
     """Run Wycheproof's vectors for RSA, with CRT, blinded and checked; status 1 if one has a wrong outcome."""
     from modmill.studies.vectors import rsa as study
 
+    keep("the rows of finished files are kept")
     chosen = study.select(count, names)
     machine = study.machine(engine, multiplier, sets)
     tell((
