@@ -116,7 +116,7 @@ def documented():
                     yield pytest.param(line, id=f"{page.stem}: {line}")
 
 
-@pytest.mark.parametrize("line", documented())
+@pytest.mark.parametrize("line", list(documented()))
 def test_commands_in_the_documentation_are_accepted(line):
     if line.split()[1] not in ("test", "install", "--version"):  # of mill
         parsed(line)
