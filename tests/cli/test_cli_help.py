@@ -58,9 +58,9 @@ def require_names(line):
     chosen = [design(name) for name in ([named] if isinstance(named, str) else named)]
     for setting in given.get("sets") or [] if chosen else []:
         chosen[0].checked(dict([setting.split("=")]))
-    if given.get("modulus"):
-        parse_modulus(given["modulus"])
-    curves = given.get("curve") or given.get("curves") or []
+    if modulus := given.get("modulus") or given.get("raced_modulus"):
+        parse_modulus(modulus)
+    curves = given.get("curve") or given.get("raced_curve") or given.get("curves") or []
     for curve in [curves] if isinstance(curves, str) else curves:
         parse_curve(curve)
     if given.get("target"):
@@ -80,7 +80,7 @@ def test_an_example_that_is_wrong_is_caught():
     for line in ("modmill build wide -m P-256 --modulo 3", "modmill race P-256 --json FILE", "modmill build wide"):
         with pytest.raises(Exception, match=r"option|argument|Missing"):
             require_names(line)
-    for line in ("modmill build wyde -m P-256", "modmill build wide -m P-265", "modmill ecc race P-265",
+    for line in ("modmill build wyde -m P-256", "modmill build wide -m P-265", "modmill ecc race P-265", "modmill race P-265",
                  "modmill build wide -m P-256 --set level=2", "modmill race P-256 --target abacus"):  # fmt: skip
         with pytest.raises(ValueError, match=r"nearest|must be"):
             require_names(line)

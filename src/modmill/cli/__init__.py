@@ -23,6 +23,7 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:  # answered before other imports, so that it is fast
         print(f"modmill {__version__}")
         sys.exit(0)
+    warnings.filterwarnings("ignore", ".* created but never used")  # Amaranth's, of what a refusal leaves half done
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
