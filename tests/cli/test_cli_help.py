@@ -80,10 +80,13 @@ def test_an_example_that_is_wrong_is_caught():
     for line in ("modmill build wide -m P-256 --modulo 3", "modmill race P-256 --json FILE", "modmill build wide"):
         with pytest.raises(Exception, match=r"option|argument|Missing"):
             require_names(line)
-    for line in ("modmill build wyde -m P-256", "modmill build wide -m P-265", "modmill ecc race P-265", "modmill race P-265",
-                 "modmill build wide -m P-256 --set level=2", "modmill race P-256 --target abacus"):  # fmt: skip
+    wrong = (
+        "build wyde -m P-256", "build wide -m P-265", "ecc race P-265", "race P-265", "race P-256 --target abacus",
+        "build wide -m P-256 --set level=2",
+    )  # fmt: skip
+    for line in wrong:
         with pytest.raises(ValueError, match=r"nearest|must be"):
-            require_names(line)
+            require_names(f"modmill {line}")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -24,6 +24,7 @@ WRONG = {
     "race P-256 -m P-384": "race needs one MODULUS, for example: modmill race secp256k1",
     "ecc race": "ecc race needs one CURVE, for example: modmill ecc race P-256",
     "race P-256 --json rows.json": "--json prints to stdout: --json > FILE",
+    "errata sor 3 4": "errata takes no argument '4' here, for example: modmill errata",
     "designs solinas wide": "designs takes no argument 'wide' here",
     "ecc program P-256": "ecc program needs --multiplier, for example: modmill ecc program P-256 --multiplier",
     # types and ranges

@@ -7,6 +7,7 @@ Typer raises these errors; its own texts do not say what would be accepted.
 
 from __future__ import annotations
 
+import sys
 from ast import literal_eval
 from typing import Any
 
@@ -67,7 +68,7 @@ def _missing(context: Any, parameter: Any) -> str:
 
 def _surplus(context: Any, message: str) -> str:
     extra = message[message.rindex("(") + 1 : -1].split()[0] if "(" in message else ""
-    if any("--json" in p.opts for p in context.command.params):
+    if "--json" in sys.argv:
         return f"{_where(context)} takes no argument {shortened(extra)} here; --json prints to stdout: --json > FILE"
     return f"{_where(context)} takes no argument {shortened(extra)} here{_example(context)}"
 
