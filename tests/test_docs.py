@@ -42,7 +42,7 @@ def root_command():
     """The whole command line."""
     import typer
 
-    from modmill.cli import app
+    from modmill.cli.commands import app
 
     return typer.main.get_command(app)
 

@@ -22,7 +22,7 @@ from modmill.contract import Binary, Contract, Form, Load, Timing, UnsupportedEr
 from modmill.interface import Multiplier, SlotMachine
 from modmill.numbers.moduli import MAX_BITS
 from modmill.numbers.shown import name as shown_name
-from modmill.numbers.shown import shortened
+from modmill.numbers.shown import near, shortened
 from modmill.schedule import Schedule
 from modmill.twice import Twice, plain
 
@@ -371,8 +371,8 @@ class Design:
     def _setting(self, name: str) -> Setting:
         known = {s.name: s for s in self.settings}
         if name not in known:
-            takes = ", ".join(known) or "none"
-            raise UnsupportedError(f"{self.name} has no parameter {shortened(name)}; it takes {takes}")
+            takes = "; ".join(filter(None, [near(name, known), f"it takes {', '.join(known) or 'none'}"]))
+            raise UnsupportedError(f"{self.name} has no parameter {shortened(name)}; {takes}")
         return known[name]
 
 

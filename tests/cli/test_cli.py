@@ -5,6 +5,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from command import modmill, process, refused
@@ -12,6 +13,7 @@ from command import modmill, process, refused
 from modmill import __version__
 from modmill.designs import DESIGNS
 
+ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("sor-1m-p", "--modulus", "2^61-1", "--set", "n=20")
 
 
@@ -45,7 +47,20 @@ def test_designs():
             assert parameter["meaning"]
             assert "default" in parameter
     text = modmill("designs").stdout
-    assert all(d.name in text and str(d.source) in text for d in DESIGNS)
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[: len(DESIGNS)]] == [d.name for d in DESIGNS]
+    assert all(d.title in line for d, line in zip(DESIGNS, lines, strict=False))
+
+
+@pytest.mark.parametrize("d", DESIGNS, ids=lambda d: d.name)
+def test_one_design(d):
+    text = modmill("designs", d.name).stdout
+    flat = " ".join(text.split())
+    assert text.startswith(f"{d.name}") and d.title in flat and str(d.source) in flat and d.needs in flat
+    assert (ROOT / f"docs/designs/{d.page}.md").exists() and f"docs/designs/{d.page}.md" in flat
+    for s in d.settings:
+        assert f"--set {s.name}={s.default}" in flat and s.meaning in flat and s.accepts in flat and s.depends in flat
+    assert json.loads(modmill("designs", d.name, "--json").stdout)["name"] == d.name
 
 
 def test_moduli_and_targets():
@@ -122,11 +137,11 @@ def test_check_passes_and_fails(folder, tmp_path):
         (("build", "sor-1m-p", "-m", "97", "--depth", "3"), "--depth"),
         (("build", "sor-1m-p", "-m", "97", "-o", "/dev/null/core"), "/dev/null"),
         (("build", "sor-1m-p", "-m", "97", "-o", "/proc/modmill/core"), "/proc/modmill"),
-        (("build", "sor-1m-p", "-m", "97", "-o", "/dev"), "not a former build"),
-        (("build", "sor-1m-p", "-m", "97", "-o", "/dev/null"), "is not a folder"),
+        (("build", "sor-1m-p", "-m", "97", "-o", "/dev"), "/dev holds "),
+        (("build", "sor-1m-p", "-m", "97", "-o", "/dev/null"), "/dev/null is not a folder"),
         (("check", "nothing"), "nothing is not a folder"),
-        (("check", "/dev"), "is missing"),
-        (("check", ".", "--vectors", "-1"), "greater than or equal to 0"),
+        (("check", "/dev"), "contract.json, engine.json, ecc.json is needed"),
+        (("check", ".", "--vectors", "-1"), "--vectors takes a whole number from 0 to 10,000,000, not '-1'"),
         (("explain", "sor-1m-p", "-m", "98"), "must be odd"),
         (("race", "98"), "must be odd"),
         (("race", "97", "--design", "sor-9"), "no design is called"),
@@ -134,8 +149,9 @@ def test_check_passes_and_fails(folder, tmp_path):
         (("race", "97", "--io", "octal"), "io must be one of"),
         (("race", "97", "--set", "zz=3"), "a parameter 'zz'"),
         (("race", "97", "--target", "xc7z020", "--route"), "xc7z020 cannot be placed and routed"),
-        (("race", "97", "--json", "/dev/null/x"), "/dev/null/x"),
-        (("mill",), "mill"),
+        (("race", "97", "--json", "x"), "--json prints to stdout"),
+        (("race", "97", "--record", "/dev/null/x"), "/dev/null/x"),
+        (("mill",), "no command 'mill'"),
         ((), "--help"),
     ],
 )

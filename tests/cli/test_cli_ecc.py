@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, x448, 
 from messages import MESSAGE
 from typer.testing import CliRunner
 
-from modmill.cli import ecc
-from modmill.cli.commands import _one_line
+from modmill.cli import ecc, statuses
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.named import CURVES, find_curve
 
@@ -259,7 +258,9 @@ def test_refusals(place):
     ]:
         assert why in one_line("curve", text)
     assert "small order" in refused("ecc", "run", "x25519", "x.pem", "--peer", "small.pub", cwd=place)
-    assert "Missing option '--peer'" in refused("ecc", "run", "ecdh", "x.pem", cwd=place)
+    assert "needs --peer, for example: modmill ecc run ecdh key.pem --peer" in refused(
+        "ecc", "run", "ecdh", "x.pem", cwd=place
+    )
     assert done("x25519", "x.pem", "--peer", "small.pub", "--allow-zero") == bytes(32)
 
 
@@ -267,7 +268,7 @@ def one_line(*arguments):
     """The line of a refusal, raised in this process; `modmill` turns it into status 2."""
     with pytest.raises((ValueError, OSError)) as caught:
         CliRunner().invoke(ecc.app, [str(a) for a in arguments], catch_exceptions=False)
-    return _one_line(caught.value)
+    return statuses.one_line(caught.value)
 
 
 @OPENSSL

@@ -14,8 +14,7 @@ from small_curves import montgomery
 from test_cli_ecc import make, save
 from typer.testing import CliRunner
 
-from modmill import cli
-from modmill.cli.commands import _one_line
+from modmill.cli import commands, statuses
 from modmill.contract import UnsupportedError
 from modmill.cores.ecc.engine import RtlPointEngine
 from modmill.cores.ecc.machine import ecc, read
@@ -25,7 +24,7 @@ BUILD = "ecc", "build", "--curve", "secp160k1"
 
 
 def done(*arguments):
-    run = CliRunner().invoke(cli.app, [str(a) for a in arguments], catch_exceptions=False)
+    run = CliRunner().invoke(commands.app, [str(a) for a in arguments], catch_exceptions=False)
     assert run.exit_code == 0, run.output
     return run
 
@@ -87,7 +86,8 @@ def test_a_secret_and_a_signature_of_built_cores(place):
     core.write(place / "x", "made for a test")
     run = done("ecc", "run", "x25519", "ours.pem", "--peer", "theirs.pub", "--engine", "x", "-o", "secret")
     assert (place / "secret").read_bytes() == theirs.exchange(ours.public_key())
-    assert run.stderr == f"modmill: ladder, 1 run, {core.cycles('ladder'):,} cycles\n"
+    ran = f"modmill: ladder, 1 run, {core.cycles('ladder'):,} cycles"
+    assert run.stderr.splitlines() == ["modmill: secret: 32 bytes", ran]
 
     key = save(place, "key", make("P-192"))
     core = ecc("P-192", "multistep", {"loadable": True}, operations=("multiply-base",), threads=1, order=True)
@@ -96,6 +96,7 @@ def test_a_secret_and_a_signature_of_built_cores(place):
     run = done("ecc", "run", *sign, "p", "--no-check", "-o", "signature")
     key.public_key().verify((place / "signature").read_bytes(), MESSAGE, ec.ECDSA(hashes.SHA256()))
     assert run.stderr.splitlines() == [
+        f"modmill: signature: {(place / 'signature').stat().st_size} bytes",
         f"modmill: multiply-base, 1 run, {core.cycles('multiply-base'):,} cycles",
         f"modmill: signature, 1 run, {core.cycles('signature'):,} cycles",
         f"modmill: arithmetic modulo the order: this core, loaded with n by a message of {len(core.setup()):,} words",
@@ -116,8 +117,8 @@ def test_a_secret_and_a_signature_of_built_cores(place):
 def one_line(*arguments):
     """The line of a refusal, raised in this process; `modmill` turns it into status 2."""
     with pytest.raises((ValueError, OSError)) as caught:
-        CliRunner().invoke(cli.app, [str(a) for a in arguments], catch_exceptions=False)
-    return _one_line(caught.value)
+        CliRunner().invoke(commands.app, [str(a) for a in arguments], catch_exceptions=False)
+    return statuses.one_line(caught.value)
 
 
 def test_refusals(place):
@@ -135,16 +136,15 @@ def test_refusals(place):
         ((*BUILD, "--io", "gray"), "has no gray form"),
         ((*BUILD, "--threads", "64"), "do not fit 1024 addresses"),
         (("ecc", "build", "--curve", "none"), "none"),
-        (("ecc", "check", place), "ecc.json is missing"),
+        (("ecc", "check", place), "contract.json, engine.json, ecc.json is needed"),
         ((*race, "--operation", "add"), "the operation must be scalar-multiplication or one of"),
         ((*race, "--multiplier", "none"), "there is no design 'none'"),
         ((*race, "--multiplier", "pseudo-mersenne", "--operation", "ladder"), "has no operation 'ladder'"),
         ((*race, "--route", "--target", "xc7v"), "xc7v cannot be placed and routed here"),
-        (("race", "secp160k1", "--operation", "add"), "the operation must be scalar-multiplication or one of"),
-        (("race", "2^61-1", "--operation", "multiply"), "2^61-1"),
+        (("ecc", "race", "2^61-1", "--operation", "multiply"), "2^61-1"),
     ]:
         line = one_line(*arguments)
         assert why in line, line
     assert "has no operation 'ladder'" in refused(*BUILD, "--operation", "ladder", cwd=place)
-    assert "the operation must be" in refused("race", "secp160k1", "--operation", "add", cwd=place)
+    assert "the operation must be" in refused("ecc", "race", "secp160k1", "--operation", "add", cwd=place)
     assert [path.name for path in place.iterdir()] == ["message"]

@@ -64,7 +64,7 @@ def test_an_item_that_its_computation_contradicts_has_status_1(monkeypatch):
         (("errata", "hbe", "0"), "not 0"),
         (("errata", "x" * 5000), "no paper is called"),
         (("errata", "hbe", "9" * 4000), "items 1 to 17, not"),
-        (("errata", "hbe", "one"), "valid integer"),
+        (("errata", "hbe", "one"), "[N] takes a whole number, not 'one'"),
     ],
 )
 def test_refusals_are_one_line(arguments, words):

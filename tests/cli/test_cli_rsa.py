@@ -87,7 +87,7 @@ def test_a_built_engine_and_what_sets_its_modulus(keys):
     assert [int(word, 16) for word in words] == [int(word, 16) for word in vectors[0]["in"]]
     done("build", "--bits", "1024", "--threads", "2", "-o", "engine", cwd=keys)  # replaces it
     (folder / "notes").write_text("mine")
-    assert "not a former build (it holds notes)" in refused("rsa", "build", "--bits", "1024", "-o", folder)
+    assert "holds notes, which no build wrote" in refused("rsa", "build", "--bits", "1024", "-o", folder)
 
 
 def test_a_circuit_is_built_checked_set_up_and_used(keys):

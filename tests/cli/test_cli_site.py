@@ -19,7 +19,7 @@ from modmill.studies.site.site import MARK, require_replaceable
     ("arguments", "words"),
     [
         (("reproduce", "sorr", "-o", "x"), "no paper is called 'sorr'; there are sor, hbe, rsa64k, multistep"),
-        (("reproduce", "sor", "-o", "x", "--json", "-"), "--json works only for the tables"),
+        (("reproduce", "sor", "-o", "x", "--json"), "--json prints the tables"),
         (("view", "tests"), "tests holds no site"),
     ],
 )

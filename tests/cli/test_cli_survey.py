@@ -55,5 +55,5 @@ def test_text_fits_and_names_the_sources():
 
 
 def test_refusals():
-    assert "Input should be less than or equal to 34" in refused("survey", "-m", "97", "-w", "99")
-    assert "has no bases for this 8000-bit modulus with w = 12" in refused("survey", "-m", "2^7999+1", "-w", "12")
+    assert "--width takes a whole number from 12 to 34, not '99'" in refused("survey", "-m", "97", "-w", "99")
+    assert "has no bases for this 8000-bit modulus with w = 12" in refused("survey", "-q", "-m", "2^7999+1", "-w", "12")

@@ -133,15 +133,15 @@ def test_foreign_folders_are_left_alone(core, folder, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("x")
-    with pytest.raises(ValueError, match=r"not a former build \(it holds thesis.tex\)"):
+    with pytest.raises(ValueError, match=r"holds thesis.tex, which no build wrote"):
         core.write(other)
     (folder / "notes.txt").write_text("x")
-    with pytest.raises(ValueError, match=r"it holds notes\.txt"):
+    with pytest.raises(ValueError, match=r"holds notes\.txt, which no build wrote"):
         core.write(folder)
     partial = tmp_path / "partial"
     partial.mkdir()
     (partial / "core.v").write_text("x")
-    with pytest.raises(ValueError, match=r"it lacks README\.md"):
+    with pytest.raises(ValueError, match=r"files, but not the README\.md of a build"):
         core.write(partial)
     file = tmp_path / "file"
     file.write_text("x")

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from marks import long
-from modmill.cli import app
+from modmill.cli.commands import app
 from modmill.contract import UnsupportedError
 from modmill.cores.rsa.engine import engine_for
 from modmill.engines.rsa.rsa import Rsa

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from modmill.cli import app
+from modmill.cli.commands import app
 from modmill.report.engine_rows import Work, is_engine, measured_engines, work_of
 from modmill.report.engines import EngineRaceResult
 from modmill.report.rows import Store, read

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from marks import long
-from modmill.cli import app
+from modmill.cli.commands import app
 from modmill.contract import UnsupportedError
 from modmill.engines.ecc.blinding import ReferenceEngine
 from modmill.engines.ecc.order_engine import MicrocodeOrder

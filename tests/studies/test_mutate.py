@@ -123,7 +123,10 @@ def test_the_runs_of_a_small_curve_are_counted(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [([], "either a folder or --subject"), (["--subject", "none"], "no core is known as none; those")],
+    [
+        ([], "either a folder DIR or --subject"),
+        (["--subject", "none"], "no core with recorded rates is called 'none'; rsa, ecc and every design are"),
+    ],
 )
 def test_refused_arguments(arguments, message):
     result = CliRunner().invoke(app, ["mutate", *arguments])

@@ -157,7 +157,7 @@ def test_ctrl_c_ends_the_programs_and_says_one_line(tmp_path, how):
             kill(process.pid)
     assert process.returncode == 130, err
     assert out == ""
-    assert err.strip().splitlines()[-1].endswith("interrupted; finished results are kept")
+    assert err.strip().splitlines()[-1].startswith("modmill: interrupted; finished rows are kept")
     assert "Traceback" not in err
     assert children
     assert not [child for child in children if alive(child)]

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modmill.cli.options import File, Multiplier
+from modmill.cli import complete, options
+from modmill.cli.command import command, group
+from modmill.cli.options import File, Json, Multiplier
 from modmill.cli.output import passphrase_of, signature_verdict, write
+from modmill.cli.progress import note, show
 
 if TYPE_CHECKING:
     from modmill.engines.ecc.blinding import Ecc, PointEngine
@@ -24,8 +26,8 @@ AllowPairing = Annotated[
     bool, typer.Option("--allow-pairing", help="Also curves for pairings and of even cofactor, without ECDH and ECDSA.")
 ]
 
-app = typer.Typer(no_args_is_help=True, help="Elliptic curves with real keys: ECDH, ECDSA, X25519, X448 and EdDSA.")
-run = typer.Typer(no_args_is_help=True, help="One operation with a real key through an engine.")
+app = group("Elliptic curves with real keys: ECDH, ECDSA, X25519, X448 and EdDSA.")
+run = group("One operation with a real key through an engine.")
 app.add_typer(run, name="run")
 
 Private = Annotated[Path, typer.Argument(metavar="KEY.pem", help="A private key, PEM or DER.")]
@@ -54,7 +56,7 @@ Context = Annotated[str, typer.Option("--context", help="The context, a text of 
 Prehash = Annotated[bool, typer.Option("--prehash/--no-prehash", help="Use Ed25519ph or Ed448ph.")]
 
 
-@run.command()
+@command(run, "ecc run ecdh key.pem --peer peer.pem -o secret")
 def ecdh(
     key: Private,
     peer: Peer,
@@ -74,7 +76,10 @@ def ecdh(
     _report(ecc)
 
 
-@run.command("ecdsa-sign")
+@command(
+    run, "ecc run ecdsa-sign key.pem --message file -o signature",
+    "ecc run ecdsa-sign key.pem --message file --engine ecc-core -o signature", name="ecdsa-sign",
+)  # fmt: skip
 def ecdsa_sign(
     key: Private,
     message: Message,
@@ -99,7 +104,7 @@ def ecdsa_sign(
     _report(ecc, order=True)
 
 
-@run.command("ecdsa-verify")
+@command(run, "ecc run ecdsa-verify key.pem --message file --signature signature", name="ecdsa-verify")
 def ecdsa_verify(
     key: Public,
     message: Message,
@@ -125,7 +130,6 @@ def ecdsa_verify(
 def _ladder(name: str) -> None:
     """Add the key exchange command of a Montgomery curve."""
 
-    @run.command(name.lower(), help=f"Compute the raw shared secret of two {name} keys.")
     def exchange(
         key: Private,
         peer: Peer,
@@ -147,12 +151,16 @@ def _ladder(name: str) -> None:
         write(exchange_u(ecc, [(own.private, public)], allow_zero=allow_zero)[0], output)
         _report(ecc)
 
+    exchange.__doc__ = f"Compute the raw shared secret of two {name} keys."
+    word = name.lower()
+    command(run, f"ecc run {word} key.pem --peer peer.pem -o secret", name=word)(exchange)
+
 
 for _name in ("X25519", "X448"):
     _ladder(_name)
 
 
-@run.command("eddsa-sign")
+@command(run, "ecc run eddsa-sign key.pem --message file -o signature", name="eddsa-sign")
 def eddsa_sign(
     key: Private,
     message: Message,
@@ -175,7 +183,7 @@ def eddsa_sign(
     _report(ecc, order=True)
 
 
-@run.command("eddsa-verify")
+@command(run, "ecc run eddsa-verify key.pem --message file --signature signature", name="eddsa-verify")
 def eddsa_verify(
     key: Public,
     message: Message,
@@ -197,23 +205,27 @@ def eddsa_verify(
     signature_verdict(good)
 
 
-@app.command()
-def curves() -> None:
+@command(app, "ecc curves")
+def curves(as_json: Json = False) -> None:
     """List every named curve with its form, length, object identifier and source."""
+    import json
+
     from modmill.numbers.curves.named import CURVES
 
+    if as_json:
+        rows = [{"name": c.name, "aliases": list(c.aliases), "form": type(c).__name__, "bits": c.bits, "cofactor": c.h,
+                 "oid": c.oid, "source": c.source} for c in CURVES]  # fmt: skip
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
     for curve in CURVES:
         names = ", ".join((curve.name, *curve.aliases))
         print(f"{names}: {type(curve).__name__}, {curve.bits} bits, cofactor {curve.h}, {curve.oid}; {curve.source}")
 
 
-@app.command("curve")
-def curve_(
-    text: Annotated[
-        str, typer.Argument(metavar="CURVE", help="A name, a PEM file, or 'FORM KEY=VALUE ...' (p a b x y n h).")
-    ],
-) -> None:
+@command(app, "ecc curve P-256", "ecc curve 'weierstrass p=11 a=1 b=6 x=2 y=4 n=13 h=1'", name="curve")
+def curve_(text: options.Curve) -> None:
     """Validate a curve and print its parameters. An unusable curve is refused."""
+    show("validating the curve")
     curve = read_curve(text)
     curve.validate()
     print(f"{curve.title}: {type(curve).__name__}, {curve.bits} bits, {curve.source}")
@@ -222,11 +234,16 @@ def curve_(
         print(f"    {letter} = {value:#x}")
 
 
-@app.command()
+@command(app, "ecc program P-256 --multiplier hbe", "ecc program P-256 --multiplier hbe --operation multiply")
 def program(
-    curve: Annotated[str, typer.Argument(metavar="CURVE", help="As in `modmill ecc curve`.")],
+    curve: options.Curve,
     multiplier: Multiplier,
-    operation: Annotated[str, typer.Option(help="Draw the rows of this operation; default: a table of all.")] = "",
+    operation: Annotated[
+        str,
+        typer.Option(
+            help="Draw the rows of this operation; default: a table of all.", autocompletion=complete.operations
+        ),
+    ] = "",
     io: Annotated[
         str, typer.Option(help="Form of the multiplier: native, montgomery, or plain without a factor.")
     ] = "native",
@@ -237,7 +254,7 @@ def program(
     teeth: Annotated[int, typer.Option(min=1, max=9, help="Bits of a digit of the comb.")] = 5,
     columns: Annotated[int, typer.Option(min=1, max=8, help="Digits of the comb in a pass.")] = 2,
     joint: Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")] = False,
-    sets: Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design.")] = [],  # noqa: B006
+    sets: options.Set = [],  # noqa: B006
     width: Annotated[int, typer.Option(min=40, help="Columns of the chart.")] = 100,
 ) -> None:
     """Print the programs for multiples of points: numbers of rows, products and slots, or the rows drawn."""
@@ -246,6 +263,7 @@ def program(
     from modmill.designs import design
     from modmill.engines.ecc.point_engine import Shape
 
+    show(f"assembling the programs on {multiplier}")
     on = OnDesign(
         read_curve(curve), multiplier, io, sums, (product_distance, sum_distance), Shape(window, teeth, columns, joint),
         design(multiplier).checked(parse_set(sets)),
@@ -274,6 +292,7 @@ def _engine(text: str, curve: Curve) -> PointEngine:
     from modmill.cores.ecc.machine import read
     from modmill.engines.ecc.blinding import ReferenceEngine
 
+    show(f"computing with {text}")
     if text == "reference":
         return ReferenceEngine(curve)
     if not Path(text).is_dir():
@@ -319,6 +338,6 @@ def _report(ecc: Ecc, order: bool = False) -> None:
     """Print on stderr a line for each item of an engine's ``work``, and where the arithmetic modulo the order ran."""
     work = getattr(ecc.engine, "work", ())
     for piece in work:
-        print(f"modmill: {piece}", file=sys.stderr)
+        note(f"{piece}")
     if work and order:
-        print(f"modmill: arithmetic modulo the order: {ecc.order.where}", file=sys.stderr)
+        note(f"arithmetic modulo the order: {ecc.order.where}")

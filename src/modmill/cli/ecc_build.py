@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The commands ``modmill ecc build``, ``check`` and ``race``: coprocessors around any multiplier."""
+"""The commands ``modmill ecc build`` and ``race``: coprocessors around any multiplier."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from modmill.cli import options
+from modmill.cli import complete, options
 from modmill.cli.ecc import AllowPairing, read_curve
-from modmill.cli.output import engine_results, verdict
+from modmill.cli.output import either, engine_results, recorded
+from modmill.cli.progress import keep, say, show
 
 Joint = Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")]
 Sums = Annotated[int, typer.Option(min=0, max=8, help="Most sums in a row.")]
@@ -20,7 +20,9 @@ Word = Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the st
 Operations = Annotated[
     list[str],
     typer.Option(
-        "--operation", help="multiply, multiply-base, multiply-two or ladder; repeatable. Default: the first."
+        "--operation",
+        help="multiply, multiply-base, multiply-two or ladder; repeatable. Default: the first.",
+        autocompletion=complete.operations,
     ),
 ]
 Order = Annotated[
@@ -64,12 +66,13 @@ def build(
     bits = (on.p if isinstance(on, Montgomery) else on.n).bit_length() + blind
     chosen = tuple(dict.fromkeys(operation_of(on, name) for name in operations))
     with_order = takes_order(on, multiplier, parse_set(sets), chosen) if order is None else order
+    show(f"building a coprocessor of {on.title}")
     core = ecc(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
         threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order,
     )  # fmt: skip
     if on.arithmetic:
-        print(f"modmill: {on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}", file=sys.stderr)
+        say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")
     words = [
         "--curve", curve, "--multiplier", multiplier, *(["--allow-pairing"] if allow_pairing else []),
         *(w for name in core.operations for w in ("--operation", name)), *(w for s in sets for w in ("--set", s)),
@@ -79,7 +82,9 @@ def build(
         *(["--top", top] if top != "ecc" else []),
     ]  # fmt: skip
     command = shlex.join(["modmill", "ecc", "build", *map(str, words)])
-    folder = core.write(output or Path(f"ecc-{on.name}-{multiplier}"), command)
+    target = output or Path(f"ecc-{on.name}-{multiplier}")
+    keep(f"{target} was not written")
+    folder = core.write(target, command)
     cycles = ", ".join(f"{name} {core.cycles(name):,} cycles" for name in core.jobs)
     machines = f"{cores} machines, " if cores > 1 else ""
     print(
@@ -88,19 +93,15 @@ def build(
     )
 
 
-def check(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill ecc build` wrote.")],
-) -> None:
-    """Verify a built coprocessor: its files, its results, its time. Status 1 if it fails."""
-    from modmill.cores.ecc.check import check_ecc
-
-    verdict(check_ecc(folder))
-
-
 def race(
-    curve: Annotated[str, typer.Argument(metavar="CURVE", help="A name, parameters, or a PEM file.")],
+    raced_curve: options.Curve = "",
+    curve: options.CurveText = "",
     operation: Annotated[
-        str, typer.Option(help="scalar-multiplication, multiply, multiply-base, multiply-two or ladder.")
+        str,
+        typer.Option(
+            help="scalar-multiplication, multiply, multiply-base, multiply-two or ladder.",
+            autocompletion=complete.operations,
+        ),
     ] = "scalar-multiplication",
     multiplier: options.Multipliers = [],  # noqa: B006
     sets: options.Set = [],  # noqa: B006 - typer reads the default, nothing changes it
@@ -118,22 +119,22 @@ def race(
     router: options.Router = "",
     seeds: options.Seeds = 3,
     floorplan: options.Floorplan = False,
-    output: options.Output = None,
+    as_json: options.Json = False,
     record: options.Record = None,
 ) -> None:
     """Race whole coprocessors around several multipliers: simulated, synthesised, routed; operations per second."""
-    from rich.console import Console
-
     from modmill.design import parse_set
     from modmill.engines.ecc.point_engine import Shape
     from modmill.studies.race.ecc import race_operation
 
-    on = read_curve(curve)
-    with Console(stderr=True).status("") as line:
-        found, refused = race_operation(
-            on, operation, multiplier, target=target, settings=parse_set(sets), with_route=route, router=router,
-            seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), threads=threads, sums=sums,
-            word=word, cores=cores, floorplan=floorplan, progress=line.update,
-        )  # fmt: skip
+    on = read_curve(either(raced_curve, curve, "ecc race needs one CURVE, for example: modmill ecc race P-256"))
+    keep("finished rows are kept; the same command goes on from them")
+    show(f"racing coprocessors of {on.title}")
+    found, refused = race_operation(
+        on, operation, multiplier, target=target, settings=parse_set(sets), with_route=route, router=router,
+        seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), threads=threads, sums=sums,
+        word=word, cores=cores, floorplan=floorplan, progress=show,
+    )  # fmt: skip
+    recorded(record)
     about = {"curve": on.title, "operation": operation, "target": target}
-    engine_results(found, f"{on.title}, {operation}, on {target}", about, output, refused)
+    engine_results(found, f"{on.title}, {operation}, on {target}", about, as_json, refused)

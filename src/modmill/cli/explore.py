@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modmill.cli.options import Json, Record
-from modmill.cli.output import bar, require_writable
+from modmill.cli.options import Designs, Json, Record
+from modmill.cli.output import recorded
+from modmill.cli.progress import show
 from modmill.parts import need
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def explore(
     seed: Annotated[
         int | None, typer.Option(min=0, help="The same seed tries the same cores; default: random.")
     ] = None,
-    design: Annotated[list[str], typer.Option("--design", help="Try only this design; repeatable.")] = [],  # noqa: B006
+    design: Designs = [],  # noqa: B006
     engines: Annotated[
         bool, typer.Option(help="Also RSA and ECC engines, in a quarter of the time; none with --design.")
     ] = True,
@@ -38,13 +39,14 @@ def explore(
     A failure is shrunk to a small modulus and few settings and printed with the command that reproduces it.
     """
     need("explore")
+    from modmill.designs import design as find_design
     from modmill.studies.explore import explore as explored
 
-    require_writable(record)
+    design = [find_design(name).name for name in design]
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
-    with bar() as progress:
-        found = explored(seconds, chosen, design, engines=engines and not design, progress=progress, record=record)
+    found = explored(seconds, chosen, design, engines=engines and not design, progress=show, record=record)
     print(json.dumps(found.describe(), indent=2)) if as_json else _tell(found)
+    recorded(record)
     if found.interrupted:
         raise typer.Exit(130)
     if found.failures:

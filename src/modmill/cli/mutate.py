@@ -12,7 +12,9 @@ from typing import Annotated
 import typer
 
 from modmill.cli.options import Json, Record
-from modmill.cli.output import bar
+from modmill.cli.output import recorded
+from modmill.cli.progress import show
+from modmill.numbers.shown import near, shortened
 
 
 def mutate(
@@ -37,15 +39,20 @@ def mutate(
     Status 1 if a mutant survives.
     """
     from modmill.report.rows import put
-    from modmill.studies.mutate import Subject, check_mutants, write
+    from modmill.studies.mutate import ENGINES, SUBJECTS, Subject, check_mutants, write
 
     if (folder is None) == (not subject):
-        raise typer.BadParameter("give either a folder or --subject")
-    with TemporaryDirectory(prefix="modmill-mutate-") as path, bar() as progress:
+        raise ValueError("mutate takes either a folder DIR or --subject NAME")
+    if subject and subject not in (names := [*ENGINES, *(design for design, *_ in SUBJECTS)]):
+        hint = near(subject, names, "rsa, ecc and every design are; `modmill designs` lists them")
+        raise ValueError(f"no core with recorded rates is called {shortened(subject)}; {hint}")
+    show(f"reading {folder or subject}")
+    with TemporaryDirectory(prefix="modmill-mutate-") as path:
         core = Subject.read(folder or write(subject, Path(path) / subject))
-        report = check_mutants(core, count, seed, progress=progress, proof_seconds=proof_seconds)
+        report = check_mutants(core, count, seed, progress=show, proof_seconds=proof_seconds)
     if record is not None:
         put(record, report.row())
+        recorded(record)
     print(json.dumps(report.describe(), indent=2) if as_json else "\n".join(report.lines))
     if report.survivors:
         raise typer.Exit(1)

@@ -1,20 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Options of several commands."""
+"""Options of several commands. Each name means the same in all of them."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from modmill.cli import complete
+
+
+def _new(path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written now, and not after minutes. Raises ValueError."""
+    if path is not None and path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it")
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"{path} cannot be written: {path.parent} is not a folder")
+    return path
+
+
+Modulus = Annotated[
+    str,
+    typer.Option(
+        "--modulus", "-m", metavar="MODULUS", autocompletion=complete.moduli,
+        help="A name (secp256k1), an expression (2^255-19), 0x hex, or a decimal.",
+    ),
+]  # fmt: skip
+Design = Annotated[
+    str,
+    typer.Argument(metavar="DESIGN", help="A design; `modmill designs` lists them.", autocompletion=complete.designs),
+]
+Designs = Annotated[
+    list[str],
+    typer.Option(
+        "--design", metavar="DESIGN", help="Only this design; repeatable. Default: all.",
+        autocompletion=complete.designs,
+    ),
+]  # fmt: skip
 Multiplier = Annotated[
-    str, typer.Option("--multiplier", metavar="DESIGN", help="A design; `modmill designs` lists them.")
-]
+    str,
+    typer.Option(
+        "--multiplier", metavar="DESIGN", help="The design of the engine's multiplier; `modmill designs` lists them.",
+        autocompletion=complete.designs,
+    ),
+]  # fmt: skip
 Multipliers = Annotated[
-    list[str], typer.Option("--multiplier", metavar="DESIGN", help="Race only this design; repeatable.")
+    list[str],
+    typer.Option(
+        "--multiplier", metavar="DESIGN", help="Only engines around this design; repeatable. Default: all that fit.",
+        autocompletion=complete.designs,
+    ),
+]  # fmt: skip
+Set = Annotated[
+    list[str],
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="A setting of the design; repeatable.", autocompletion=complete.settings
+    ),
 ]
-Set = Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the design; repeatable.")]
-Target = Annotated[str, typer.Option(help="A device; `modmill targets` lists them.")]
+Target = Annotated[
+    str, typer.Option(metavar="DEVICE", help="`modmill targets` lists them.", autocompletion=complete.targets)
+]
 Route = Annotated[bool, typer.Option("--route", help="Also place and route (minutes to hours).")]
 Router = Annotated[
     str,
@@ -30,16 +75,27 @@ Floorplan = Annotated[
     ),
 ]
 Seeds = Annotated[int, typer.Option(min=1, max=100, help="Number of seeds of place and route, from 1 on.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
-Output = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write JSON; - for stdout.")]
-Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.")]
-Folder = Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.")]
-File = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; default: stdout.")]
-Top = Annotated[str, typer.Option(help="Name of the Verilog module, and prefix of its submodules.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead.")]
+Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.", callback=_new)]
+Folder = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")]
+File = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; default: stdout.", callback=_new)
+]
+Top = Annotated[str, typer.Option(metavar="NAME", help="Name of the Verilog module, and prefix of its submodules.")]
 Cores = Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")]
 
 # Options of coprocessors of curves.
-CurveText = Annotated[str, typer.Option("--curve", metavar="CURVE", help="A name, parameters, or a PEM file.")]
+CurveText = Annotated[
+    str,
+    typer.Option("--curve", metavar="CURVE", help="A name, parameters, or a PEM file.", autocompletion=complete.curves),
+]
+Curve = Annotated[
+    str,
+    typer.Argument(
+        metavar="CURVE", help="A name, a PEM file, or 'FORM KEY=VALUE ...' (p a b x y n h).",
+        autocompletion=complete.curves,
+    ),
+]  # fmt: skip
 Io = Annotated[
     str,
     typer.Option(

@@ -1,57 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Output of several commands: progress, results, verdicts."""
+"""Output of several commands: results, verdicts, and what was written."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from modmill.cli.progress import hide, note
+
 if TYPE_CHECKING:
+    from modmill.cores.multiplier.verify import Report
     from modmill.cores.pair_check import PairReport
     from modmill.report.engines import EngineRaceResult
 
-
-@contextmanager
-def bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, which disappears at the end; none if stderr is not a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda running, done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("", total=None)
-        yield lambda running, done, total: shown.update(task, description=running, completed=done, total=total)
+SHOWN = 10
+"""Largest number of differences that are listed."""
 
 
-def require_writable(output: Path | None) -> None:
-    """Raise OSError now and not after minutes if the file cannot be written. ``-`` is stdout."""
-    if output is not None and str(output) != "-":
-        output.open("a").close()
+def require_writable(record: Path | None) -> None:
+    """Raise OSError now and not after minutes if the file cannot be written."""
+    if record is not None:
+        record.open("a").close()
 
 
-def results(data: Any, output: Path | None, show: Callable[[], None], *, ascii_only: bool = True) -> None:
-    """Print ``data`` as JSON if ``output`` is ``-``; else call ``show``, and write it to ``output`` if there is one."""
-    text = json.dumps(data, indent=2, ensure_ascii=ascii_only)
-    if str(output) == "-":
-        print(text)
-        return
-    show()
-    if output is not None:
-        output.write_text(text + "\n", encoding="utf-8")
+def either(argument: str, option: str, message: str) -> str:
+    """What the user gave as an argument or as an option. Raises ValueError if there is none, or both."""
+    if bool(argument) == bool(option):
+        raise ValueError(message)
+    return argument or option
+
+
+def recorded(record: Path | None) -> None:
+    """Say where the rows are."""
+    if record is not None:
+        note(f"rows are in {record}")
+
+
+def results(data: Any, as_json: bool, show: Callable[[], None], *, ascii_only: bool = True) -> None:
+    """Print ``data`` as JSON, or call ``show``."""
+    print(json.dumps(data, indent=2, ensure_ascii=ascii_only)) if as_json else show()
 
 
 def engine_results(
-    found: Sequence[EngineRaceResult], title: str, about: Mapping[str, Any], output: Path | None,
+    found: Sequence[EngineRaceResult], title: str, about: Mapping[str, Any], as_json: bool,
     refused: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Show a race of engines. Raises typer.Exit with status 1 if an engine has no check row."""
@@ -64,16 +61,21 @@ def engine_results(
         console.print(table(found, title))
         print("\n".join(["", *footnotes(found), *refused]))
 
-    results({**about, "engines": [s.describe() for s in found]}, output, show)
+    results({**about, "engines": [s.describe() for s in found]}, as_json, show)
     if any(s.check is None for s in found):
         raise typer.Exit(1)
 
 
-def verdict(report: PairReport) -> None:
+def verdict(report: Report | PairReport, *, as_json: bool) -> None:
     """Print the result of a check. Raises typer.Exit with status 1 if it failed."""
-    print(report.line)
-    for line in report.failures:
-        print(f"  {line}")
+    if as_json:
+        print(json.dumps(report.describe(), indent=2))
+    else:
+        print(report.line)
+        for line in report.failures[:SHOWN]:
+            print(f"  {line}")
+        if len(report.failures) > SHOWN:
+            print(f"  and {len(report.failures) - SHOWN} more")
     if report.failures:
         raise typer.Exit(1)
 
@@ -86,11 +88,13 @@ def signature_verdict(good: bool) -> None:
 
 
 def write(data: bytes, output: Path | None) -> None:
-    """Write bytes to a file, or to stdout without one."""
+    """Write bytes to a file, and say so on stderr, or to stdout without one."""
     if output is None:
+        hide()
         sys.stdout.buffer.write(data)
     else:
         output.write_bytes(data)
+        note(f"{output}: {len(data):,} bytes")
 
 
 def passphrase_of(file: Path | None) -> str | None:

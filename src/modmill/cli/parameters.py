@@ -5,15 +5,12 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
 
-import typer
+from modmill.cli.command import command, group
+from modmill.cli.options import Json, Modulus, Set
+from modmill.cli.progress import show
 
-from modmill.cli.options import Json, Set
-
-app = typer.Typer(no_args_is_help=True, help="Search the parameters of a method for a modulus, and show the choice.")
-
-Modulus = Annotated[str, typer.Option("--modulus", "-m", help="As --modulus of `modmill build`.")]
+app = group("Search the parameters of a method for a modulus, and show the choice.")
 
 
 @app.callback()
@@ -21,7 +18,7 @@ def _group() -> None:
     pass
 
 
-@app.command()
+@command(app, "parameters sor -m secp256k1", "parameters sor -m P-256 --set n=20")
 def sor(
     modulus: Modulus,
     sets: Set = [],  # noqa: B006 - typer reads the default, nothing changes it
@@ -37,6 +34,7 @@ def sor(
     from modmill.studies.papers.sor_parameters import DESIGN, search
 
     wanted = parse_modulus(modulus)
+    show("searching q, Delta and T")
     found = search(wanted.value, design(DESIGN).checked(parse_set(sets)))
     if as_json:
         print(json.dumps({"modulus_name": wanted.name, **found.describe()}, indent=2))

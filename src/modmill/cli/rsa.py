@@ -4,20 +4,23 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modmill.cli import options
-from modmill.cli.output import engine_results, passphrase_of, signature_verdict, verdict, write
+from modmill.cli import complete, options
+from modmill.cli.command import command, group
+from modmill.cli.output import engine_results, passphrase_of, recorded, signature_verdict, write
+from modmill.cli.progress import keep, note, show
 
 if TYPE_CHECKING:
     from modmill.cores.rsa.machine import EngineCore
     from modmill.engines.rsa.rsa import Engine
+    from modmill.report.engines import EngineRaceResult
 
-app = typer.Typer(no_args_is_help=True, help="RSA with real keys on an exponentiation engine around any multiplier.")
+app = group("RSA with real keys on an exponentiation engine around any multiplier.")
 
 Method = Annotated[str, typer.Option(help="window or ladder; both take the same time for every exponent.")]
 Window = Annotated[int, typer.Option(min=1, max=8, help="Bits of a digit of the exponent, for --method window.")]
@@ -29,11 +32,15 @@ Circuit = Annotated[bool, typer.Option("--circuit", help="The circuit of the rad
 Word = Annotated[int, typer.Option(min=16, max=64, help="Bits of a word of the streams.")]
 Blind = Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of an exponent's blinding.")]
 Modulus = Annotated[
-    str, typer.Option("--modulus", "-m", help="Build this modulus in, of any length, instead of --bits.")
-]
+    str,
+    typer.Option(
+        "--modulus", "-m", metavar="MODULUS", help="Build this modulus in, of any length, instead of --bits.",
+        autocompletion=complete.moduli,
+    ),
+]  # fmt: skip
 
 
-@app.command()
+@command(app, "rsa build --bits 2048 --multiplier hbe -o rsa-core", "rsa build --circuit -m 2^64-59")
 def build(
     bits: Bits = 2048,
     multiplier: options.Multiplier = "",
@@ -60,6 +67,7 @@ def build(
 
     require_name(top)
     chosen, (p, width) = multiplier or (CIRCUIT if circuit else DEFAULT), _modulus(modulus, bits, crt)
+    show(f"building an engine around {chosen}")
     core = _built(
         circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
         word=word, io=io, top=top, cores=cores,
@@ -71,8 +79,10 @@ def build(
         *(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "engine" else []), "--blind", blind,
     ]  # fmt: skip
     words += ["--circuit"] if circuit else []
-    command = shlex.join(["modmill", "rsa", "build", *map(str, words)])
-    folder = core.write(output or Path(f"rsa-{width if p else bits}-{chosen}"), command)
+    line = shlex.join(["modmill", "rsa", "build", *map(str, words)])
+    target = output or Path(f"rsa-{width if p else bits}-{chosen}")
+    keep(f"{target} was not written")
+    folder = core.write(target, line)
     cycles, threads = core.cycles(0), core.results
     print(
         f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}"
@@ -81,7 +91,7 @@ def build(
     )
 
 
-@app.command()
+@command(app, "rsa race --bits 2048", "rsa race --bits 1024 --multiplier hbe --route --seeds 1")
 def race(
     bits: Bits = 2048,
     multiplier: options.Multipliers = [],  # noqa: B006
@@ -101,19 +111,18 @@ def race(
     router: options.Router = "",
     floorplan: options.Floorplan = False,
     seeds: options.Seeds = 3,
-    output: options.Output = None,
+    as_json: options.Json = False,
     record: options.Record = None,
 ) -> None:
     """Race whole engines around several multipliers: simulated, synthesised, routed; private operations per second."""
-    from rich.console import Console
-
     from modmill.contract import UnsupportedError
     from modmill.cores.rsa.engine import circuits, loaded
     from modmill.design import parse_set
     from modmill.studies.race.machines import EngineRace
 
     (p, width), settings = _modulus(modulus, bits, crt), parse_set(sets)
-    status = Console(stderr=True)
+    keep("finished rows are kept; the same command goes on from them")
+    show("building the engines")
     raced = EngineRace(target, route, seeds, record, floorplan=floorplan, router=router)
     entrants = []
     for name in multiplier or (circuits() if circuit else loaded()):
@@ -126,16 +135,18 @@ def race(
         except UnsupportedError as error:
             if multiplier:
                 raise
-            status.print(f"{name} does not apply: {error}", markup=False, highlight=False)
-    with status.status("") as line:
-        raced.progress = line.update
-        found = [raced.measure(*entrant) for entrant in entrants]
+            note(f"{name} does not apply: {error}")
+    found: list[EngineRaceResult] = []
+    for entrant in entrants:
+        raced.progress = partial(show, done=len(found), total=len(entrants))
+        found.append(raced.measure(*entrant))
+    recorded(record)
     halves = crt and not p
     for result in found:
         result.per_operation = 2 if halves else 1
     title = f"RSA-{bits} private operations {'with' if halves else 'without'} CRT on {target}"
     title = f"Powers modulo a number of {width} bits on {target}" if p else title
-    engine_results(found, title, {"bits": width if p else bits, "crt": halves, "target": target}, output)
+    engine_results(found, title, {"bits": width if p else bits, "crt": halves, "target": target}, as_json)
 
 
 def _built(circuit: bool, name: str, p: int, width: int, settings: dict[str, str], **options: Any) -> EngineCore:
@@ -173,7 +184,10 @@ def _width(bits: int, crt: bool) -> int:
     return -(-bits // 2) if crt else bits
 
 
-@app.command()
+@command(
+    app, "rsa run key.pem --sign file -o signature", "rsa run key.pem --verify file --signature signature",
+    "rsa run key.pem --decrypt sealed --engine rsa-core",
+)  # fmt: skip
 def run(
     key_file: Annotated[Path, typer.Argument(metavar="KEY.pem", help="An RSA key, PEM or DER.")],
     decrypt: Annotated[Path | None, typer.Option(metavar="FILE", help="Decrypt this file.")] = None,
@@ -216,6 +230,7 @@ def run(
     if (verify is None) != (signature is None):
         raise UnsupportedError("--verify and --signature must be given together")
     machine = _engine(engine, multiplier, sets, method=method, window=window, threads=threads, io=io)
+    show(f"computing with {engine}")
     rsa = Rsa(machine, crt=crt, blind_message=blind_message, blind_exponent=blind_exponent)
     key = padded.read_key(key_file.read_bytes(), passphrase_of(passphrase))
     data = wanted[0].read_bytes()
@@ -236,10 +251,10 @@ def run(
     _report(machine)
 
 
-@app.command()
+@command(app, "rsa setup rsa-core -m 2^1024-105")
 def setup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill rsa build` wrote.")],
-    modulus: Annotated[str, typer.Option("--modulus", "-m", help="0x hex, a decimal, or an expression.")],
+    modulus: options.Modulus,
 ) -> None:
     """Print the words that load a modulus into a built engine, one hexadecimal word a line."""
     from modmill.cores.rsa.circuit import read_any
@@ -248,17 +263,6 @@ def setup(
     core = read_any(folder)
     for word in core.setup(core.at(parse_modulus(modulus).value)):
         print(f"{word:0{-(-core.layout.word // 4)}x}")
-
-
-@app.command()
-def check(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill rsa build` wrote.")],
-    full: Annotated[bool, typer.Option("--full/--short", help="One message with exponents of full length.")] = True,
-) -> None:
-    """Verify a built engine: its files, its powers, and that its time is constant. Status 1 if it fails."""
-    from modmill.cores.rsa.check import check_engine
-
-    verdict(check_engine(folder, full=full))
 
 
 def _engine(name: str, multiplier: str, sets: list[str], **options: Any) -> Engine:
@@ -280,8 +284,7 @@ def _engine(name: str, multiplier: str, sets: list[str], **options: Any) -> Engi
 def _report(machine: object) -> None:
     """Print the work of the simulated hardware on stderr."""
     for work in getattr(machine, "work", ()):
-        print(
-            f"modmill: {work.powers} power{'s' * (work.powers != 1)} modulo {work.modulus_bits} bits, {work.program},"
-            f" {work.products:,} products, {work.cycles:,} cycles",
-            file=sys.stderr,
+        note(
+            f"{work.powers} power{'s' * (work.powers != 1)} modulo {work.modulus_bits} bits, {work.program},"
+            f" {work.products:,} products, {work.cycles:,} cycles"
         )

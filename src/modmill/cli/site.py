@@ -13,15 +13,19 @@ from typing import Annotated
 
 import typer
 
-from modmill.cli.options import Json, Output, Record
-from modmill.cli.output import bar, require_writable, results
+from modmill.cli import complete
+from modmill.cli.options import Json, Record
+from modmill.cli.output import recorded, results
+from modmill.cli.progress import hide, keep, note, show
 
+_KEPT = "rows that were measured are kept; the same command goes on from them"
 Papers = Annotated[
     list[str],
     typer.Argument(
         metavar="[PAPER]...",
         help="sor: sum of residues; hbe: base extension; rsa64k: radix 64K; multistep: multi-step radix 2. "
         "Default: all.",
+        autocompletion=complete.papers,
     ),
 ]
 
@@ -33,23 +37,28 @@ def reproduce(
         bool, typer.Option("--emit", help="Emit every core again; show only rows of that RTL (minutes).")
     ] = False,
     site: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write a site.")] = None,
-    output: Output = None,
+    as_json: Json = False,
     record: Record = None,
 ) -> None:
     """Print every table of the papers: printed, predicted and measured values, with the reasons for differences."""
     from modmill.contract import UnsupportedError
 
     if site is not None:
-        if output is not None:
-            raise UnsupportedError("--json works only for the tables in the terminal; omit -o")
+        if as_json:
+            raise UnsupportedError("--json prints the tables, -o writes a site; omit one of them")
         _write(site, papers, measure, emit, record)
-        return
-    _print(papers, measure, emit, output, record)
+    else:
+        _print(papers, measure, emit, as_json, record)
+    recorded(record)
 
 
 Paper = Annotated[
     str | None,
-    typer.Argument(metavar="[PAPER]", help="sor, hbe (also hbe-slides), rsa64k or multistep; default: all."),
+    typer.Argument(
+        metavar="[PAPER]",
+        help="sor, hbe (also hbe-slides), rsa64k or multistep; default: all.",
+        autocompletion=complete.errata,
+    ),
 ]
 Number = Annotated[int | None, typer.Argument(metavar="[N]", help="The number of an item.")]
 
@@ -64,7 +73,10 @@ def errata(paper: Paper = None, number: Number = None, as_json: Json = False) ->
 
     papers = [errata_of(paper)] if paper else list(ERRATA.values())
     items = [(p, i) for p in papers for i in ([p.item(number)] if number is not None else p.items)]
-    found = [(p, item, item.run()) for p, item in items]
+    found = []
+    for number_, (p, item) in enumerate(items):
+        show(f"{p.key} {item.number}", number_, len(items))
+        found.append((p, item, item.run()))
     wrong = sum(bool(faults(item, values)) for _, item, values in found)
     width = shutil.get_terminal_size((110, 24)).columns
     if as_json:
@@ -94,8 +106,7 @@ def view(
     from modmill.studies.site import site as pages
 
     if folder is None:
-        with bar() as progress:
-            folder = pages.kept(lambda job: progress(job, 0, 0))
+        folder = pages.kept(show)
     _serve(folder, port, browser)
 
 
@@ -103,11 +114,8 @@ def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Pat
     from modmill.studies.site.site import write
 
     stale: list[str] = []
-    with bar() as progress:
-        files = write(
-            site, papers, measure=measure, emit=emit, record=record, progress=lambda job: progress(job, 0, 0),
-            left_out=stale.append,
-        )  # fmt: skip
+    keep(_KEPT)
+    files = write(site, papers, measure=measure, emit=emit, record=record, progress=show, left_out=stale.append)
     _name(stale)
     print(f"{site}: {sum(name.endswith('.html') for name in files)} pages; open {site / 'index.html'}")
 
@@ -115,36 +123,36 @@ def _write(site: Path, papers: list[str], measure: bool, emit: bool, record: Pat
 def _name(stale: list[str]) -> None:
     """Name the cores that have only rows of other RTL."""
     for text in stale:
-        print(f"modmill: {text}: its rows are for other RTL; measure it again", file=sys.stderr)
+        note(f"{text}: its rows are for other RTL; measure it again")
 
 
-def _print(papers: list[str], measure: bool, emit: bool, output: Path | None, record: Path | None) -> None:
+def _print(papers: list[str], measure: bool, emit: bool, as_json: bool, record: Path | None) -> None:
     from rich.console import Console
 
-    from modmill.report.reproduction import as_data, show
+    from modmill.report.reproduction import as_data
+    from modmill.report.reproduction import show as show_tables
     from modmill.studies.papers.reproduce import PAPERS, require_papers
     from modmill.studies.papers.reproduce import reproduce as reproduced
 
     require_papers(papers)
-    require_writable(output)
+    keep(_KEPT)
     found = {}
     stale: list[str] = []
-    with bar() as progress:
-        for paper in papers or PAPERS:
-            found[paper] = reproduced(
-                paper, measure=measure, record=record, progress=lambda job: progress(job, 0, 0), recorded=not emit,
-                left_out=stale.append,
-            )  # fmt: skip
+    for paper in papers or PAPERS:
+        show(f"tables of {paper}")
+        found[paper] = reproduced(
+            paper, measure=measure, record=record, progress=show, recorded=not emit, left_out=stale.append
+        )
     _name(stale)
 
     def print_all() -> None:
         for paper, sections in found.items():
             if len(found) > 1:
                 print(f"\n==== {paper}")
-            show(sections, Console(width=None if sys.stdout.isatty() else 170, highlight=False))
+            show_tables(sections, Console(width=None if sys.stdout.isatty() else 170, highlight=False))
 
     data = {paper: as_data(sections) for paper, sections in found.items()}
-    results(data[papers[0]] if len(papers) == 1 else data, output, print_all, ascii_only=False)
+    results(data[papers[0]] if len(papers) == 1 else data, as_json, print_all, ascii_only=False)
 
 
 def _serve(folder: Path, port: int, browser: bool) -> None:
@@ -156,12 +164,13 @@ def _serve(folder: Path, port: int, browser: bool) -> None:
     from modmill.contract import UnsupportedError
 
     if not (folder / "index.html").is_file():
-        raise UnsupportedError(f"{folder} holds no site; write one with modmill reproduce -o {folder}")
+        raise UnsupportedError(f"{folder} holds no site (index.html); modmill reproduce -o {folder} writes one")
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
+    hide()
     with ThreadingHTTPServer(("127.0.0.1", port), partial(Quiet, directory=str(folder))) as server:
         address = f"http://127.0.0.1:{server.server_address[1]}/"
         print(f"{folder} at {address}; Ctrl-C ends it", flush=True)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from modmill.cli import complete
 from modmill.cli.ecc import read_curve
 from modmill.cli.options import Columns, CurveText, Io, Multiplier, Record, Set, Teeth, Threads, Window
-from modmill.cli.output import bar
+from modmill.cli.output import recorded
+from modmill.cli.progress import keep, show
 
 if TYPE_CHECKING:
     from modmill.studies.vectors.runner import Outcome
@@ -24,7 +26,7 @@ Names = Annotated[
 ]
 
 
-def tell(outcomes: Iterable[tuple[str, Outcome[Any]]]) -> None:
+def tell(outcomes: Iterable[tuple[str, Outcome[Any]]], record: Path | None) -> None:
     """Print each file as it is judged, behind what it is called, and the sum; status 1 if an outcome is wrong."""
     wrong = total = 0
     for name, found in outcomes:
@@ -33,6 +35,7 @@ def tell(outcomes: Iterable[tuple[str, Outcome[Any]]]) -> None:
         total += len(found.vectors.cases)
         wrong += len(faults)
     print(f"{total:,} vectors, {wrong:,} faults")
+    recorded(record)
     if wrong:
         raise typer.Exit(1)
 
@@ -88,17 +91,23 @@ def timing(
     )  # fmt: skip
     print(f"{on.title}, {multiplier}, {core.layout.threads} runs interleaved", flush=True)
     failed = False
-    with bar() as progress:
-        for found in timings(core, only, scalars, progress=progress, record=record):
-            print(found.line, flush=True)
-            failed |= bool(found.fault)
+    for found in timings(core, only, scalars, progress=show, record=record):
+        print(found.line, flush=True)
+        failed |= bool(found.fault)
+    recorded(record)
     if failed:
         raise typer.Exit(1)
 
 
 def vectors(
     curves: Annotated[
-        list[str], typer.Option("--curve", metavar="CURVE", help="Only this curve; repeatable. Default: all.")
+        list[str],
+        typer.Option(
+            "--curve",
+            metavar="CURVE",
+            help="Only this curve; repeatable. Default: all.",
+            autocompletion=complete.curves,
+        ),
     ] = [],  # noqa: B006 - typer reads the default, nothing changes it
     engine: Annotated[str, typer.Option(help="exact: the design's bit-exact algorithm; rtl: simulated RTL.")] = "exact",
     count: Annotated[
@@ -118,17 +127,17 @@ def vectors(
     from modmill.design import parse_set
     from modmill.studies.vectors import ecc as study
 
+    keep("the rows of finished files are kept")
     chosen = study.select(list(map(read_curve, curves)), count, names)
     make = partial(
         study.machine, kind=engine, design=multiplier, settings=parse_set(sets), io=io, threads=threads,
         order=order,
     )  # fmt: skip
-    with bar() as progress:
-        tell(
-            (f"{found.vectors.curve.title}, {found.vectors.file}: {len(found.vectors.cases):,} vectors, "
-             f"{found.runs:,} runs", found)
-            for found in study.check(chosen, make, progress=progress, record=record)
-        )  # fmt: skip
+    tell((
+        (f"{found.vectors.curve.title}, {found.vectors.file}: {len(found.vectors.cases):,} vectors, "
+         f"{found.runs:,} runs", found)
+        for found in study.check(chosen, make, progress=show, record=record)
+    ), record)  # fmt: skip
 
 
 def rsa_vectors(
@@ -144,11 +153,11 @@ def rsa_vectors(
     """Run Wycheproof's vectors for RSA, with CRT, blinded and checked; status 1 if one has a wrong outcome."""
     from modmill.studies.vectors import rsa as study
 
+    keep("the rows of finished files are kept")
     chosen = study.select(count, names)
     machine = study.machine(engine, multiplier, sets)
-    with bar() as progress:
-        tell(
-            (f"{found.vectors.file}: {len(found.vectors.cases):,} vectors, "
-             f"{found.vectors.refused:,} left out for their length", found)
-            for found in study.check(chosen, machine, progress=progress, record=record)
-        )  # fmt: skip
+    tell((
+        (f"{found.vectors.file}: {len(found.vectors.cases):,} vectors, "
+         f"{found.vectors.refused:,} left out for their length", found)
+        for found in study.check(chosen, machine, progress=show, record=record)
+    ), record)  # fmt: skip

@@ -13,6 +13,19 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+KINDS = {"contract.json": "a multiplier", "engine.json": "an RSA engine", "ecc.json": "a coprocessor of a curve"}
+"""The record of each kind of folder that a build writes, and what the folder holds."""
+
+
+def kind_of(folder: Path) -> str:
+    """What a build wrote to this folder, of `KINDS`. Raises ValueError if it is no such folder."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is not a folder; a folder that build, rsa build or ecc build wrote is needed")
+    for record, kind in KINDS.items():
+        if (folder / record).exists():
+            return kind
+    raise ValueError(f"{folder} holds no core: one of {', '.join(KINDS)} is needed, which the builds write")
+
 
 def require_former(folder: Path, files: Collection[str], beside: Collection[str] = ()) -> None:
     """Raise ValueError unless the folder is missing, empty, or a former build: all of ``files`` and no others, except
@@ -20,13 +33,13 @@ def require_former(folder: Path, files: Collection[str], beside: Collection[str]
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
-        raise ValueError(f"{folder} exists and is not a folder")
+        raise ValueError(f"{folder} is not a folder; name a new folder with -o")
     entries = {entry.name for entry in folder.iterdir()}
     missing = sorted(set(files) - entries)
     foreign = sorted(n for n in entries - set(files) if not any(fnmatch(n, pattern) for pattern in beside))
     if entries and (foreign or missing):
-        what = f"it holds {foreign[0]}" if foreign else f"it lacks {missing[0]}"
-        raise ValueError(f"{folder} exists and is not a former build ({what}); choose another folder with -o")
+        what = f"{foreign[0]}, which no build wrote" if foreign else f"files, but not the {missing[0]} of a build"
+        raise ValueError(f"{folder} holds {what}, and is not replaced; name a new or empty folder with -o")
 
 
 def read_text(path: Path) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import InitVar, dataclass, field
 from itertools import accumulate, islice, zip_longest
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from modmill.cores.built import BuiltEngine, Message
 from modmill.cores.engine_files import file_differences
@@ -98,6 +98,13 @@ class PairReport:
             f"{'FAIL' if self.failures else 'PASS'} {self.name}: {found}{self.judged} {self.kind} in {self.cycles:,}"
             f" cycles, {self.seconds:.1f} s"
         )
+
+    def describe(self) -> dict[str, Any]:
+        """The report as JSON."""
+        return {
+            "passed": not self.failures, "name": self.name, "failures": self.failures, self.kind: self.judged,
+            "cycles": self.cycles, "seconds": round(self.seconds, 2),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,7 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
     Raises ValueError for an `Instance` of an unknown module and for a combinational loop (see above), ToolError if
     Yosys refuses the design.
     """
+    tools.step("emitting Verilog")
     with _quick():
         modules = _modules(rtlil.convert(component, name=top, platform="verilog", emit_src=False))
     tile_modules = "\n".join(_tile_modules(modules, top))

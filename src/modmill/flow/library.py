@@ -146,6 +146,7 @@ class Library:
         """
         if len(jobs) != self._instances:
             raise ValueError(f"this simulator holds {self._instances} instances, not {len(jobs)} (run: 1, run_pair: 2)")
+        tools.step("simulating")
         simulation = self._functions.modmill_start(jobs)
         try:
             while not self._functions.modmill_step(simulation, _STEP_CYCLES):

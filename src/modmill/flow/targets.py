@@ -9,7 +9,7 @@ reports the sites). The other capacities were entered from memory of the data sh
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from modmill.numbers.shown import shortened
+from modmill.numbers.shown import near, shortened
 
 DEFAULT = "ecp5-85k"
 
@@ -155,5 +155,6 @@ def target(name: str = DEFAULT) -> Target:
     """The target of that name. Raises ValueError, with all names, for an unknown name."""
     known = {target.name: target for target in TARGETS}
     if name not in known:
-        raise ValueError(f"target must be one of {', '.join(known)}, not {shortened(name)}")
+        hint = near(name, known)
+        raise ValueError(f"target must be one of {', '.join(known)}, not {shortened(name)}{hint and f'; {hint}'}")
     return known[name]

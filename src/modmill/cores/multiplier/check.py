@@ -23,9 +23,6 @@ from modmill.report import seal, sheet
 from modmill.report.recorded import recorded
 from modmill.version import __version__
 
-SHOWN = 10
-"""Maximum number of differences that a report lists."""
-
 
 def check(path: str | Path, vectors: int | None = None, *, four_state: bool = False) -> Report:
     """Check the core in a folder: seal and contents of every file, lint, and simulation.
