@@ -5,7 +5,7 @@
 >>> import modmill
 >>> core = modmill.build("sor-1m-p", "2^61-1")
 >>> core
-<Core sor-1m-p for a modulus of 61 bits, ...: latency ..., interval ...>
+<Core sor-1m-p for a modulus of 61 bits, plain: latency 41, interval 28>
 >>> core.multiply(3, 5)                     # the bit-exact algorithm
 15
 >>> core.simulate([(3, 5)])                 # the RTL
