@@ -147,7 +147,7 @@ def _device(bench: Bench) -> Section:
         Line("levels, LUTs with 4 inputs (ECP5)", None, 2 * PRINTED_CLOCKS, four,
              "predicted: two carry-save additions a step, each bit a function of 4 inputs"),
         Line("levels, LUTs with 6 inputs (ALUT)", None, None, six,
-             "two additions of a step have more than 6 inputs together, so wider LUTs do not merge them"),
+             "two additions of a step have more than 6 inputs together; wider LUTs merge parts of neighbouring steps"),
         Line("LUTs with 4 inputs", None, None, ours.depth.get("luts_4")),
         Line("LUTs with 6 inputs", PRINTED_ALUTS, None, ours.depth.get("luts_6"), "Stratix III: ALUTs"),
         Line("period, ns", float(round(printed, 1)), None, rounded(over(1000, ours.mhz)), "Stratix III; ECP5, routed"),
