@@ -133,7 +133,7 @@ def test_refusals(place):
             "no arithmetic modulo the order of secp160k1: the modulus must be odd, at least 3 and below 2^160",
         ),
         (("ecc", "build", "--curve", "X25519", "--order"), "Modmill has no signature scheme on Curve25519"),
-        ((*BUILD, "--io", "gray"), "has no gray form"),
+        ((*BUILD, "--io", "gray"), "takes --io montgomery or native, not gray"),
         ((*BUILD, "--threads", "64"), "do not fit 1024 addresses"),
         (("ecc", "build", "--curve", "none"), "none"),
         (("ecc", "check", place), "contract.json, engine.json, ecc.json is needed"),

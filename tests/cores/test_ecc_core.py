@@ -99,7 +99,7 @@ def test_a_folder_makes_the_same_core_again(tmp_path, x25519):
     assert f"| 1 | ladder | {program['digit_words']} | u, blind | x |" in page
     x25519.write(folder, "modmill ecc build")
     (folder / "mine").write_text("")
-    with pytest.raises(ValueError, match="is not a former build"):
+    with pytest.raises(ValueError, match="which no build wrote, and is not replaced"):
         x25519.write(folder, "modmill ecc build")
     for text, why in ((None, "is missing"), ("{}", "is malformed")):
         place = tmp_path / why
@@ -133,7 +133,7 @@ def test_samples_are_those_of_the_affine_arithmetic():
 def test_what_cannot_be_made_is_refused(x25519):
     for make, why in [
         (lambda: ecc("Curve25519", "pseudo-mersenne", operations=("add",)), "an operation must be one of"),
-        (lambda: ecc("Curve25519", "pseudo-mersenne", io="other"), "no other form"),
+        (lambda: ecc("Curve25519", "pseudo-mersenne", io="other"), "takes --io plain or native, not other"),
         (lambda: ecc("Curve25519", "pseudo-mersenne", operations=("multiply",)).points, "no operation 'multiply'"),
         (lambda: ecc("Curve25519", "pseudo-mersenne", threads=300).layout, "do not fit 1024 addresses"),
         (lambda: x25519.job("ladder", [((1,), {"u": x25519.curve.p})] * 12), "u must be below"),

@@ -67,7 +67,7 @@ def test_contract_has_one_operand_and_two_forms(name):
     assert contract.operand.base == fitted.params.a and contract.result.base == fitted.params.b
     assert "i_b" not in contract.describe()["ports"]
     assert contract.describe()["statement"] == "o_r = i_a * factor (mod modulus)"
-    with pytest.raises(UnsupportedError, match="no binary form"):
+    with pytest.raises(UnsupportedError, match="no form with binary operands"):
         fitted.binary_component()
 
 

@@ -11,7 +11,8 @@ import pytest
 from modmill.report.mathematics import typeset
 from modmill.report.pages import prose
 
-PAGES = sorted(Path(__file__).parents[2].joinpath("docs", "designs").glob("*.md"))
+PAGES = sorted(Path(__file__).parents[2].joinpath("docs", "designs").glob("*.md"), key=str)
+PAGES = [page for page in PAGES if page.stem != "index"]
 NAME = "{http://www.w3.org/1998/Math/MathML}"
 
 

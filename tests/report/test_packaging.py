@@ -183,7 +183,7 @@ def test_the_period_is_rounded_up():
     assert recorded.nanoseconds(entries) == 3.334 and recorded.nanoseconds(entries[:1]) is None
 
 
-@pytest.mark.parametrize("io", ["native", "binary"])
+@pytest.mark.parametrize("io", ["native", "montgomery"])
 def test_the_data_sheet_gives_r_squared(tmp_path, io):
     core = build("montgomery-array", 97, io)
     text = (core.write(tmp_path / "core", check=False) / "README.md").read_text()
