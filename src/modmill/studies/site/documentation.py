@@ -62,7 +62,7 @@ def documentation(docs: Path) -> dict[str, str]:
         source, built = Path(folder, "docs"), Path(folder, "site")
         shutil.copytree(docs, source)
         _prepare(source)
-        options = ["-q", "-W", "--keep-going", "-d", str(Path(folder, "trees"))]
+        options = ["-q", "-W", "--no-color", "--keep-going", "-d", str(Path(folder, "trees"))]
         command = [sys.executable, "-m", "sphinx", "-b", "html", *options, str(source), str(built)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
