@@ -37,7 +37,7 @@ DATA = ("i_a", "i_b", "k_m")
 """Ports of operands and of a loaded modulus."""
 
 _SCRIPT = (
-    "read_verilog -nosynthesis core.v; hierarchy -check -top {top}; proc; "
+    "read_verilog -nosynthesis core.v; hierarchy -check -top {top}; proc -norom; "
     "setattr -mod -unset keep_hierarchy *; flatten; opt_clean; write_json core.json"
 )
 _EACH = {"$not", "$and", "$or", "$xor", "$xnor", "$pos"}

@@ -27,6 +27,7 @@ from modmill.engines.machine.slot_sequencer import SlotSequencer
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
 from modmill.engines.machine.top import Coprocessor
 from modmill.flow import emit, tools
+from modmill.flow.readable import readable
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.interface import Multiplier
 from modmill.report.recorded import recorded
@@ -103,8 +104,8 @@ class BuiltEngine(ABC):
     interleaved runs; 0: as many as keep the multiplier busy or fit the memory. ``word``: bits of a stream word, 16 to
     64. ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first
     Verilog module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
-    (`engines/machine/cluster.py`). ``stored``: Verilog read from a folder, used in place of emitted Verilog. Raises
-    UnsupportedError for a form that the design does not have.
+    (`engines/machine/cluster.py`). ``stored``: Verilog read from a folder, used in place of emitted Verilog;
+    ``stored_digest``: that of its netlist. Raises UnsupportedError for a form that the design does not have.
     """
 
     design: str
@@ -117,6 +118,7 @@ class BuiltEngine(ABC):
     top: str = "engine"
     cores: int = 1
     stored: str = field(default="", repr=False, compare=False)
+    stored_digest: str = field(default="", repr=False, compare=False)
 
     STEM: ClassVar[str]
     """Stem of its file names."""
@@ -188,12 +190,19 @@ class BuiltEngine(ABC):
         return 2 * max(map(self._sample.cycles, range(len(self.layout.programs)))) + 1000
 
     @cached_property
+    def _netlist(self) -> str:
+        machine = lambda name: emit.netlist(self.coprocessor, name)  # noqa: E731
+        return assembled(machine, emit.netlist, self.top, self.packets, self.power_up)
+
+    @cached_property
     def verilog(self) -> str:
         """Verilog-2001 of the machine or machines, module ``top`` first; ``stored`` where it is given."""
-        if self.stored:
-            return self.stored
-        machine = lambda name: emit.verilog(self.coprocessor, name)  # noqa: E731
-        return assembled(machine, emit.verilog, self.top, self.packets, self.power_up)
+        return self.stored or readable(self._netlist)
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the netlist, by which measured rows are found, with the prefix ``sha256:``."""
+        return self.stored_digest or emit.netlist_digest(self._netlist)
 
     @property
     def packets(self) -> Packets:
@@ -291,7 +300,7 @@ class BuiltEngine(ABC):
         """
         target = Path(folder)
         require_former(target, engine_files.names(self.STEM), engine_files.BESIDE)
-        measured = recorded(emit.digest(self.verilog))
+        measured = recorded(self.digest)
         written = {"command": command, "tools": tools.versions(), "measured": measured}
         write_folder(target, engine_files.rendered(self, written))
         return target
@@ -310,7 +319,8 @@ class BuiltEngine(ABC):
         file = Path(path) / f"{cls.STEM}.json"
         record = json_object(read_text(file), file)
         try:
-            record["options"].pop("stored", None)
+            for name in ("stored", "stored_digest"):
+                record["options"].pop(name, None)
             return cls.of_record(record)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{file} is malformed: {type(error).__name__} {error}") from None
@@ -321,9 +331,16 @@ class BuiltEngine(ABC):
 
         Raises ValueError (UnsupportedError) if a file is missing or malformed, or if Verilog or record were edited.
         """
-        return replace(cls.remade(path), stored=engine_files.stored_verilog(Path(path), cls.STEM))
+        return cls._with(Path(path), engine_files.stored_verilog(Path(path), cls.STEM))
 
     @classmethod
     def for_check(cls, path: str | Path) -> Self:
         """Read as `read` does, but accept edited files. Raises ValueError if a file is missing or malformed."""
-        return replace(cls.remade(path), stored=engine_files.verilog_of(Path(path), cls.STEM))
+        return cls._with(Path(path), engine_files.verilog_of(Path(path), cls.STEM))
+
+    @classmethod
+    def _with(cls, path: Path, verilog: str) -> Self:
+        file = path / f"{cls.STEM}.json"
+        return replace(
+            cls.remade(path), stored=verilog, stored_digest=str(json_object(read_text(file), file).get("netlist"))
+        )

@@ -60,6 +60,7 @@ def _mapped(verilog: str, top: str, inputs: int) -> tuple[int, int]:
     script = [
         "read_verilog core.v",
         *([f"blackbox {blocks}"] if blocks else []),
+        "proc -norom",
         f"synth -noshare -nofsm -flatten -top {top} -lut {inputs}",
         "opt_clean -purge",
         "tee -q -o depth.txt ltp -noff",

@@ -29,18 +29,22 @@ Amaranth's own search for combinational loops takes time quadratic in the width 
 
 import gc
 import hashlib
+import inspect
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from amaranth.back import rtlil
-from amaranth.hdl import Elaboratable, _nir
+from amaranth.hdl import Elaboratable, Value, _ir, _nir
+from amaranth.lib.wiring import In
 
 from modmill.contract import PORTS, UnsupportedError
 from modmill.flow import memories, tiles, tools
+from modmill.flow.readable import readable
 from modmill.numbers.shown import shortened
 
 _MODULE = re.compile(r"^(?:attribute [^\n]*\n)*module \\(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
@@ -56,6 +60,13 @@ _VERILOG_MODULE = re.compile(r"^module .*?^endmodule\n", re.MULTILINE | re.DOTAL
 _FOR_SIMULATION = re.compile(
     r"^`ifndef SYNTHESIS\n  initial begin\n(?:    \w+ = (?:\d+'h[\da-f]+|-?\d+);\n)+  end\n`endif\n", re.MULTILINE
 )
+_HEAD = re.compile(r"^(?:\(\*[^\n]*\*\)\n)*module (\w+)\(", re.MULTILINE)
+_COMMENT = re.compile(r"^// .*\n", re.MULTILINE)
+_LIBRARY = {
+    "SyncFIFO": "A first-in first-out queue.",
+    "SyncFIFOBuffered": "A first-in first-out queue with a register at its output.",
+    "Memory": "A memory.",
+}
 _WORD = re.compile(r"^  (?:input |output |wire |reg )+\[31:0\] (\w+)", re.MULTILINE)
 _NEGATIVE = re.compile(r"-(\d+)\b")
 _NEGATIVE_IN = re.compile(r"^(  assign .* = )(.*-\d.*);$", re.MULTILINE)
@@ -84,18 +95,27 @@ _KEYWORDS = frozenset(
 
 
 def verilog(component: Elaboratable, top: str = "core") -> str:
-    """Verilog-2001 text of an Amaranth component and all its submodules; the component's module is named `top`.
+    """Verilog-2001 text of an Amaranth component and all its submodules, as `readable` writes it; see `netlist`."""
+    return readable(netlist(component, top))
 
-    The same component gives the same text in every process. The first module of the text is the top.
+
+def netlist(component: Elaboratable, top: str = "core") -> str:
+    """Verilog-2001 text of an Amaranth component and all its submodules, an assignment for each operator; the
+    component's module is named `top`.
+
+    The same component gives the same text in every process. The first module of the text is the top. Its digest names
+    what is measured, so that rows do not depend on how the text is made readable.
 
     Raises ValueError for an `Instance` of an unknown module and for a combinational loop (see above), ToolError if
     Yosys refuses the design.
     """
     tools.step("emitting Verilog")
     with _quick():
-        modules = _modules(rtlil.convert(component, name=top, platform="verilog", emit_src=False))
+        il_text, about = _converted(component, top)
+        modules = _modules(il_text)
     tile_modules = "\n".join(_tile_modules(modules, top))
-    il = "".join(_merged(modules, top))
+    merged = list(_merged(modules, top))
+    il = "".join(text for _, _, text in merged)
     widest = max((int(bits) for module in modules.values() for bits in _WIDTH.findall(module.body)), default=0)
     checked = len(_CONTENTS.sub("", il)) <= _CHECKED_SIZE and widest <= _CHECKED_BITS
     script = _SCRIPT.format(check="check;" if checked else "")
@@ -110,7 +130,44 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
     first = re.compile(rf"module {re.escape(top)}\b")
     text = "\n".join(sorted(_VERILOG_MODULE.findall(text), key=lambda module: not first.match(module)))
     text = _kept(text, top, getattr(component, "kept", ()))
+    text = _commented(text, {name: about[path] for path, name, _ in merged})
     return "\n".join(filter(None, [text, tile_modules]))
+
+
+def _converted(component: Elaboratable, top: str) -> tuple[str, dict[str, str]]:
+    """RTLIL of a component, and for the path of each module the first paragraph on the class that made it."""
+    ports = {
+        "__".join(map(str, path)): (
+            Value.cast(value), _ir.PortDirection.Input if member.flow == In else _ir.PortDirection.Output
+        )
+        for path, member, value in component.signature.flatten(component)
+    }  # fmt: skip
+    design = _ir.Fragment.get(component, "verilog").prepare(ports=ports, hierarchy=(top,))
+    about = {".".join(info.name): _about(fragment.origins or ()) for fragment, info in design.fragments.items()}
+    return rtlil.convert_fragment(design, ports, top, emit_src=False)[0], about
+
+
+def _about(origins: Iterable[object]) -> str:
+    for origin in origins:
+        kind = type(origin)
+        if kind.__module__.startswith("modmill."):
+            text = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split()).replace("`", "")
+            latency = getattr(origin, "latency", None)
+            cycles = f" Latency: {latency} cycle{'s' * (latency != 1)}." if isinstance(latency, int) else ""
+            return f"{text}{cycles} ({kind.__module__}.{kind.__qualname__})"
+        if kind.__name__ in _LIBRARY:
+            return _LIBRARY[kind.__name__]
+    return ""
+
+
+def _commented(text: str, about: Mapping[str, str]) -> str:
+    """The modules with what they do above them."""
+
+    def above(module: re.Match[str]) -> str:
+        lines = textwrap.wrap(about.get(module[1], ""), 110)
+        return "".join(f"// {line}\n" for line in lines) + module[0]
+
+    return _HEAD.sub(above, text)
 
 
 def without_initial_values(verilog: str) -> str:
@@ -156,8 +213,8 @@ def _initial_value(attributes: re.Match[str]) -> str:
     return found if count else ""
 
 
-def _merged(modules: dict[str, _Module], top: str) -> Iterable[str]:
-    """RTLIL modules: equal ones merged, readable names, the top's ports ordered."""
+def _merged(modules: dict[str, _Module], top: str) -> Iterable[tuple[str, str, str]]:
+    """Path, name and RTLIL of modules: equal ones merged, readable names, the top's ports ordered."""
     renamed_ports = {path: _port_names(module.body) for path, module in modules.items()}
     representative: dict[str, str] = {}
     by_body: dict[str, str] = {}
@@ -188,7 +245,7 @@ def _merged(modules: dict[str, _Module], top: str) -> Iterable[str]:
         body = _INSTANCE.sub(lambda m: f"  cell \\{names.get(m.group(1), m.group(1))} ", body)
         body = _ordered_ports(body, complete=path == top)
         attribute = "attribute \\top 1\n" if path == top else ""
-        yield f"{attribute}module \\{names[path]}\n{body}end\n"
+        yield path, names[path], f"{attribute}module \\{names[path]}\n{body}end\n"
 
 
 def _port_names(body: str) -> dict[str, str]:
@@ -326,6 +383,11 @@ def _without_escapes(text: str) -> str:
 def digest(verilog: str) -> str:
     """``sha256:`` and the hexadecimal digest of a Verilog text."""
     return "sha256:" + hashlib.sha256(verilog.encode()).hexdigest()
+
+
+def netlist_digest(netlist: str) -> str:
+    """The digest of a `netlist` without the comments before its modules."""
+    return digest(_COMMENT.sub("", netlist))
 
 
 def require_name(top: str) -> None:

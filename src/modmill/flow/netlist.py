@@ -22,7 +22,7 @@ UNWRITTEN = "modmill_unwritten_"
 """Prefix of the registers that are 1 while a word of a memory is unwritten."""
 
 _READ = (
-    "read_verilog core.v; hierarchy -check -top {top}; proc; flatten; opt_expr; opt_dff -simple-dffe; opt_expr; "
+    "read_verilog core.v; hierarchy -check -top {top}; proc -norom; flatten; opt_expr; opt_dff -simple-dffe; opt_expr; "
     "opt_clean; memory_collect; check -assert; write_json core.json"
 )
 _BITWISE = {"$and", "$or", "$xor", "$xnor", "$not", "$pos", "$mux"}

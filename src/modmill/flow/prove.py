@@ -44,7 +44,7 @@ _SMTBMC = (
 )
 _STATUS = re.compile(r"Status: (PASSED|FAILED)")
 _CONE = (
-    "proc; flatten; opt_clean; memory_collect; cd {top}; "  # a memory as one cell: data in, data out
+    "proc -norom; flatten; opt_clean; memory_collect; cd {top}; "  # a memory as one cell: data in, data out
     "select -set cone {outputs} %ci*; select -set data {data}; select -set leak @data %co* @cone %i"
 )
 

@@ -99,6 +99,7 @@ def synthesise(
     script = [
         "read_verilog core.v",
         *(["read_verilog -overwrite tiles.v"] if overrides else []),
+        "proc -norom",  # tables of constants stay logic, as in the netlist that names the row
         target.synth_command(top, hierarchy=hierarchy),
         "setattr -mod -unset keep_hierarchy *",
         "flatten",

@@ -30,7 +30,6 @@ from modmill.cores.multiplier.verify import FULL, SHORT, Report, exhaust, simula
 from modmill.cores.rsa import check as engine_check
 from modmill.cores.rsa import machine as engine
 from modmill.flow import tools
-from modmill.flow.emit import digest
 from modmill.flow.equivalence import REACHED, Operands, equivalent
 from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
 from modmill.flow.simulate import Simulator, widths
@@ -180,6 +179,7 @@ class Subject:
     of all pairs of operands, or of all runs of an engine, if they are simulated, else 0."""
 
     name: str
+    digest: str
     verilog: str
     top: str
     about: dict[str, Any]
@@ -222,7 +222,9 @@ def _core(folder: Path, vectors: int) -> Subject:
         "design": core.design.name, "modulus": hex(core.modulus.value), "io": core.io,
         "parameters": dict(core.fitted.settings),
     }  # fmt: skip
-    return Subject(core.name, core.verilog, core.top, about, check, contract.power_up, _operands(contract), pairs)
+    return Subject(
+        core.name, core.digest, core.verilog, core.top, about, check, contract.power_up, _operands(contract), pairs
+    )
 
 
 def _operands(contract: Contract) -> Operands | None:
@@ -289,7 +291,7 @@ def _machine(
 
         return run
 
-    return Subject(name, core.verilog, core.top, about, check, core.power_up, pairs=runs if whole else 0)
+    return Subject(name, core.digest, core.verilog, core.top, about, check, core.power_up, pairs=runs if whole else 0)
 
 
 def check_mutants(
@@ -302,7 +304,7 @@ def check_mutants(
     Raises ValueError if the original fails its check, ToolError if a tool cannot be run.
     """
     start = time.monotonic()
-    report = MutantReport(subject.name, digest(subject.verilog), seed, subject.about, proof_seconds)
+    report = MutantReport(subject.name, subject.digest, seed, subject.about, proof_seconds)
     mutated = mutate(subject.verilog, subject.top, count, seed)
     check = subject.check(mutated.verilog)
     if fault := check(0, SHORTLY) or check(0, WHOLLY):

@@ -281,6 +281,7 @@ class EccCore(BuiltEngine):
             "ports": engine_files.stream_ports(self.word),
             "multiplier": self.contract.describe(),
             "digest": digest(self.verilog),
+            "netlist": self.digest,
         }
 
     def _program(self, number: int, held: ProgramImage) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from modmill.design import IO, Design, DesignInstance
 from modmill.designs import design as find_design
 from modmill.flow import emit, tools
 from modmill.flow.emit import digest, require_name
+from modmill.flow.readable import readable
 from modmill.flow.simulate import Simulator, loads, widths
 from modmill.numbers.moduli import Modulus, parse_modulus
 from modmill.numbers.shown import shortened
@@ -46,7 +47,8 @@ class Core:
     """A design fitted to a modulus, with its RTL.
 
     ``given`` holds the parameters that the user set; all others follow from them. ``stored``: RTL that was read from a
-    folder and replaces the RTL that the design emits. ``verilog`` is the RTL without the header of core.v.
+    folder and replaces the RTL that the design emits; ``stored_digest``: that of its netlist. ``verilog`` is the RTL
+    without the header of core.v.
     """
 
     design: Design
@@ -56,12 +58,17 @@ class Core:
     given: Mapping[str, Any] = field(default_factory=dict)
     top: str = "core"
     stored: str = field(default="", repr=False, compare=False)
+    stored_digest: str = field(default="", repr=False, compare=False)
+
+    @cached_property
+    def _netlist(self) -> str:
+        with _EMITTING:
+            return emit.netlist(self.fitted.core(self.io), self.top)
 
     @cached_property
     def verilog(self) -> str:
         """Verilog-2001 of the core, module ``top`` first; all other modules' names begin with that name."""
-        with _EMITTING:
-            return self.stored or emit.verilog(self.fitted.core(self.io), self.top)
+        return self.stored or readable(self._netlist)
 
     @cached_property
     def contract(self) -> Contract:
@@ -70,8 +77,8 @@ class Core:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the RTL, with the prefix ``sha256:``."""
-        return digest(self.verilog)
+        """Digest of the netlist, by which measured rows are found, with the prefix ``sha256:``."""
+        return self.stored_digest or emit.netlist_digest(self._netlist)
 
     @property
     def name(self) -> str:
@@ -169,7 +176,12 @@ class Core:
             self._vouch()
         record = self.record()
         cost = record.pop("cost")
-        record |= {"digest": self.digest, "build_check": "passed" if check else "none: --no-check", "cost": cost}
+        record |= {
+            "digest": digest(self.verilog),
+            "netlist": self.digest,
+            "build_check": "passed" if check else "none: --no-check",
+            "cost": cost,
+        }
         record["measured"] = recorded(self.digest)
         record = json.loads(json.dumps(record | {"tools": tools.versions()}))
         texts = self.texts(record, self.verilog)

@@ -58,7 +58,7 @@ def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> I
     """Yield the fields of contract.json that differ from those recomputed, except versions, digests and the record of
     the check at build time."""
     recomputed = json.loads(json.dumps(recomputed))
-    apart = {"modmill", "tools", "digest", "build_check", "measured", *seal.KEYS}
+    apart = {"modmill", "tools", "digest", "netlist", "build_check", "measured", *seal.KEYS}
     by = ""
     if written.get("modmill") != recomputed["modmill"]:
         by = f" (made by Modmill {_short(written.get('modmill'))}, this is {recomputed['modmill']})"
@@ -93,7 +93,7 @@ def measured_differences(record: Mapping[str, Any]) -> Iterator[str]:
     values."""
     if record.get("modmill") != __version__:
         return
-    known = recorded(record["digest"])
+    known = recorded(record["netlist"])
     for entry in record.get("measured", ()):
         if entry not in known:
             yield f"contract.json: measured: no recorded row says {_short(entry)}"

@@ -67,7 +67,7 @@ class Folder:
         return build(r["design"], int(r.get("made_for", r["modulus"]), 16), r["io"], r["top"], **given)
 
 
-_KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "top": str, "digest": str}
+_KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "top": str, "digest": str, "netlist": str}
 
 
 def load(path: str | Path) -> Core:
@@ -80,7 +80,7 @@ def load(path: str | Path) -> Core:
     if digest(folder.verilog) != folder.record["digest"]:
         core = folder.path / "core.v"
         raise ValueError(f"{core} has another digest than contract.json says; run modmill check for details")
-    return replace(folder.refit(), stored=folder.verilog)
+    return replace(folder.refit(), stored=folder.verilog, stored_digest=folder.record["netlist"])
 
 
 def words_for(path: str | Path, modulus: str | int | Modulus) -> Core:

@@ -17,7 +17,6 @@ from modmill.design import IO
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.engines.rsa.rsa import Engine, Modelled
-from modmill.flow.emit import digest
 from modmill.numbers.shown import shortened
 
 KINDS = ("model", "exact", "rtl")
@@ -92,7 +91,7 @@ def simulated(
     found = core.simulate(core.at(modulus), program, pairs, bits)
     name, count = core.described(program, bits)
     work.append(Work(
-        modulus.bit_length(), name, len(pairs), count, max(found.cycles), digest(core.verilog),
+        modulus.bit_length(), name, len(pairs), count, max(found.cycles), core.digest,
     ))  # fmt: skip
     return found.powers
 

@@ -165,6 +165,7 @@ class EngineCore(BuiltEngine):
             "ports": engine_files.stream_ports(self.layout.word),
             "multiplier": contract.describe(),
             "digest": digest(self.verilog),
+            "netlist": self.digest,
         }
 
     def record(self) -> dict[str, Any]:

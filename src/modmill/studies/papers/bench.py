@@ -26,7 +26,7 @@ from modmill.cores.multiplier.build import Core, build
 from modmill.cores.rsa.machine import EngineCore
 from modmill.designs import design as find_design
 from modmill.flow import depth, emit, route, synthesise, tools
-from modmill.flow.emit import digest
+from modmill.flow.readable import readable
 from modmill.flow.targets import target as find_target
 from modmill.interface import Multiplier
 from modmill.numbers.moduli import parse_modulus
@@ -173,7 +173,7 @@ class Bench:
         counted = {row.digest for row in rows}
         if rows and not (self.recorded and not self.measure and len(counted) == 1):
             key = f"engine {json.dumps(about, sort_keys=True)} {sorted(settings.items())}"
-            counted = {self._emitted.of(key, lambda: digest(engine.verilog))}
+            counted = {self._emitted.of(key, lambda: engine.digest)}
         found = {row.kind: row for row in rows if row.digest in counted and row.target in ("", target)}
         clocks = [row for row in rows if row.kind == "route" and row.digest in counted and row.target == target]
         check, synth = (values(found[kind]) if kind in found else {} for kind in ("check", "synth"))
@@ -185,8 +185,8 @@ class Bench:
             known = {row.digest for row in self._by_name.get(name, []) if row.target == target}
             if len(known) < 2:
                 return self._synthesis(known.pop() if known else "", lambda: "", target, {"block": name})
-        verilog = emit.verilog(component, "core")
-        return self._synthesis(digest(verilog), lambda: verilog, target, {"block": name})
+        netlist = emit.netlist(component, "core")
+        return self._synthesis(emit.netlist_digest(netlist), lambda: readable(netlist), target, {"block": name})
 
     def _synthesis(
         self, key: str, verilog: Callable[[], str], target: str, about: dict[str, Any]

@@ -12,7 +12,6 @@ from modmill.cores.ecc.machine import ecc
 from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
 from modmill.engines.ecc.point_engine import Shape
-from modmill.flow.emit import digest
 from modmill.flow.targets import TARGETS
 from modmill.report.engine_rows import MeasuredEngine, Work
 from modmill.report.rows import Row
@@ -91,9 +90,9 @@ def digest_today(row: Row) -> str:
     options = {name: a[name] for name in names}
     if "curve" in a:
         options |= {"operations": tuple(a["operations"]), "shape": Shape(**a["shape"]), "sums": a["sums"]}
-        return digest(ecc(a["curve"], a["design"], a["parameters"], **options).verilog)
+        return ecc(a["curve"], a["design"], a["parameters"], **options).digest
     if a.get("circuit"):
         made = circuit_engine(a["design"], 0, a["modulus_bits"], a["parameters"], bits=a["bits"], word=a["word"])
-        return digest(made.verilog)
+        return made.digest
     options |= {name: a[name] for name in ("method", "window", "native")}
-    return digest(engine(a["design"], width=a["modulus_bits"], settings=a["parameters"], **options).verilog)
+    return engine(a["design"], width=a["modulus_bits"], settings=a["parameters"], **options).digest

@@ -27,7 +27,6 @@ from modmill.engines.ecc.order_engine import MicrocodeOrder
 from modmill.engines.ecc.point_engine import OPERATIONS, MicrocodePointEngine
 from modmill.engines.microcode.interpreter import exact
 from modmill.flow import tools
-from modmill.flow.emit import digest
 from modmill.numbers.curves.affine import Curve, Montgomery
 from modmill.numbers.curves.named import CURVES
 from modmill.numbers.shown import shortened
@@ -231,7 +230,7 @@ def machine(
     core = ecc(curve, design, settings, operations=operations, order=order, **options)
     about = {"engine": design, "by": kind, **core.about()}
     if kind == "rtl":
-        about["rtl"] = digest(core.verilog)
+        about["rtl"] = core.digest
         engine = RtlPointEngine(core)
         batch, tool = core.layout.threads * core.cores, f"verilator {tools.version('verilator')}"
         return Machine(engine, batch, tool, about, engine.order if order else None)

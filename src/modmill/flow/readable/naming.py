@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Names for the nets that Yosys or Amaranth numbered."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from modmill.flow.readable.cases import compared
+from modmill.flow.readable.expressions import Expr
+from modmill.flow.readable.module import NUMBERED, Module, Statement
+
+_RESULTS = {
+    "+": "sum", "-": "difference", "*": "product", "&": "and", "|": "or", "^": "xor", "==": "equal", "!=": "differs",
+    "<": "below", "<=": "at_most", ">": "above", ">=": "at_least", "<<": "shifted", ">>": "shifted", ">>>": "shifted",
+    "<<<": "shifted", "~": "not", "!": "zero", "?": "choice", "{": "joined", "&&": "both", "||": "either", "~^": "same",
+}  # fmt: skip
+
+
+def name_connections(module: Module, ways: Mapping[str, Mapping[str, str]]) -> None:
+    """Name nets between submodules, which have the name of a port and a number, after the submodule that drives them.
+
+    ``ways``: module -> port -> input or output.
+    """
+    driven = {name for s in module.statements for name in s.driven()}
+    found = {}
+    for s in module.statements:
+        kind = s.text().split(None, 1)[0] if s.kind == "instance" else ""
+        for slot in s.slots if kind else ():
+            net = slot.expression.text
+            if slot.expression.kind == "name" and re.fullmatch(rf"{re.escape(slot.port)}(_\d+)?", net):
+                inside = net not in module.ways and net not in driven
+                if inside and ways.get(kind, {}).get(slot.port) == "output":
+                    found[net] = f"{s.name}_{slot.port}"
+    alike = Counter(_stem(net) for net in found)
+    module.rename({net: module.unused(name) for net, name in found.items() if alike[_stem(net)] > 1})
+
+
+def _stem(net: str) -> str:
+    return re.sub(r"_\d+$", "", net)
+
+
+def name_nets(module: Module) -> None:
+    """Name the numbered nets that are left after what they are for: `phase_is_3`, or `x_sum` in the expression of x."""
+    reader: dict[str, Statement] = {}
+    driver: dict[str, Statement] = {}
+    for statement in module.statements:
+        for name in statement.read():
+            reader.setdefault(name, statement)
+        for name in statement.driven():
+            driver[name] = statement
+    new = {}
+    for name in module.nets:
+        if NUMBERED.fullmatch(name) and (name in reader or name in driver):
+            whole = name in driver and driver[name].numbered == name
+            value = driver[name].slots[0].expression if whole else Expr("name", "")
+            asked = compared(value, {}) if value.kind in ("unary", "binary") else None
+            if asked and len(asked[1]) == 1 and asked[0].kind == "name" and not NUMBERED.fullmatch(asked[0].text):
+                new[name] = module.unused(f"{asked[0].text}_is_{asked[1][0]}")
+            else:
+                new[name] = module.unused(f"{_purpose(name, reader, driver)}_{_RESULTS.get(value.text, 'net')}")
+    module.rename(new)
+
+
+def _purpose(name: str, reader: Mapping[str, Statement], driver: Mapping[str, Statement]) -> str:
+    """The first named net or submodule on the way from a net to what reads it."""
+    seen: set[str] = set()
+    while name not in seen and (statement := reader.get(name) or driver.get(name)):
+        seen.add(name)
+        names = [statement.name] if statement.kind == "instance" else list(statement.driven())
+        if named := [net for net in names if net and not NUMBERED.fullmatch(net)]:
+            return named[0]
+        name = names[0] if names else name
+    return "net"

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Readable Verilog is the same netlist as what Yosys printed, and has no numbered nets."""
+
+import re
+
+import pytest
+from cones import differences
+
+from modmill.cores.ecc.machine import ecc
+from modmill.cores.multiplier.build import build
+from modmill.designs import DESIGNS
+from modmill.flow import emit
+from modmill.flow.lint import lint
+from modmill.flow.readable import putting, readable
+from modmill.flow.readable.expressions import parsed, width
+
+NUMBERED = re.compile(r"\b_\d+_\b")
+
+
+def module(body: str, name: str = "core") -> str:
+    ports = ["input [3:0] a", "input [3:0] b", "input [1:0] s", "input clk", "output [7:0] y", "output [3:0] z"]
+    both = "".join(f"  {port};\n  wire {port.split(None, 1)[1]};\n" for port in ports)
+    return f"module {name}({', '.join(port.split()[-1] for port in ports)});\n{both}{body}endmodule\n"
+
+
+TRAPS = {
+    "a sum without its carry": "  wire [3:0] _0_;\n  assign _0_ = a + b;\n  assign y = _0_ + a;\n  assign z = b;\n",
+    "a sum with its carry": "  wire [4:0] _0_;\n  assign _0_ = a + b;\n  assign y = { 3'h0, _0_ };\n  assign z = b;\n",
+    "a complement in a wider sum": "  wire [3:0] _0_;\n  assign _0_ = ~ a;\n  assign y = _0_ + b;\n  assign z = b;\n",
+    "a sum that is compared": "  wire [3:0] _0_;\n  assign _0_ = a - b;\n  assign y = _0_ == 8'h0f;\n  assign z = b;\n",
+    "signs beside no signs": "  wire [5:0] _0_;\n  assign _0_ = $signed(a) + $signed(b);\n  assign y = _0_ & a;\n"
+    "  assign z = b;\n",
+    "a difference as a condition": "  wire [3:0] _0_;\n  assign _0_ = a - b;\n  assign y = _0_ ? a : b;\n"
+    "  assign z = b;\n",
+    "a narrow sum in a joined net": "  wire [7:0] _0_;\n  assign _0_ = a * b;\n  assign y = { _0_[3:0], b };\n"
+    "  assign z = { _0_[0], a[2:0] };\n",
+    "a shifted sum": "  wire [3:0] _0_;\n  assign _0_ = a + b;\n  assign y = _0_ >> s;\n  assign z = b;\n",
+    "a difference from the left": "  wire [7:0] _0_;\n  assign _0_ = a - b;\n  assign y = a - _0_;\n  assign z = b;\n",
+    "a number without a width": "  wire [7:0] _0_;\n  assign _0_ = a + 5;\n  assign y = _0_ - 1;\n  assign z = b;\n",
+    "a selection": "  wire _1_;\n  wire _2_;\n  function [3:0] _0_;\n    input [3:0] a;\n    input [7:0] b;\n"
+    "    input [1:0] s;\n    casez (s) // synopsys parallel_case\n      2'b?1:\n        _0_ = b[3:0];\n      2'b1?:\n"
+    "        _0_ = b[7:4];\n      default:\n        _0_ = a;\n    endcase\n  endfunction\n"
+    "  assign z = _0_(a, { b, 1'h1, s, 1'h0 }, { _1_, _2_ });\n  assign _1_ = s == 2'h2;\n  assign _2_ = ! s;\n"
+    "  assign y = a;\n",
+    "a register": "  wire [3:0] _0_;\n  reg [3:0] r;\n  always @(posedge clk)\n    r <= _0_;\n"
+    "  assign _0_ = s[0] ? a : r;\n  assign y = r;\n  assign z = b;\n",
+}
+
+
+def trapped() -> tuple[str, list[str]]:
+    """All traps as modules, and the names of those that are not the same netlist when they are readable."""
+    text = "\n".join(module(body, f"trap{k}") for k, body in enumerate(TRAPS.values()))
+    found = differences(text, readable(text))
+    return readable(text), [name for k, name in enumerate(TRAPS) if any(f"trap{k}: " in line for line in found)]
+
+
+def test_widths_and_signs_keep_the_value():
+    written, different = trapped()
+    assert different == []
+    assert not NUMBERED.search(written)
+    assert lint(written, top="trap0") == []
+
+
+def test_a_fault_is_found(monkeypatch):
+    """Planted: operators are put into any expression, whatever the widths."""
+    monkeypatch.setattr(putting._Putting, "_fits", lambda *of, **how: True)
+    assert trapped()[1] == [
+        "a sum without its carry", "a sum with its carry", "a complement in a wider sum", "a sum that is compared",
+        "signs beside no signs", "a shifted sum", "a number without a width",
+    ]  # fmt: skip
+
+
+def test_a_selection_is_a_case():
+    written = readable(module(TRAPS["a selection"]))
+    assert "case (s)\n      2'h0: z_of = {1'h1, s, 1'h0};\n      2'h2: z_of = b;\n      default: z_of = a;\n" in written
+    assert "casez" not in written
+
+
+def test_an_unknown_item_is_refused():
+    with pytest.raises(ValueError, match=r"unknown item in module core:   specify"):
+        readable(module("  specify\n"))
+
+
+@pytest.mark.parametrize("design", [design.name for design in DESIGNS])
+def test_every_design_keeps_its_netlist(design):
+    """The digest does not depend on how the text is written."""
+    core = build(design, "2^61-1", "plain" if design == "kbe" else "native")
+    netlist = core._netlist
+    assert differences(netlist, core.verilog) == []
+    assert not NUMBERED.search(core.verilog)
+    assert "parallel_case" not in core.verilog
+    assert re.findall(r"^module", core.verilog, re.MULTILINE) == re.findall(r"^module", netlist, re.MULTILINE)
+    assert core.digest == emit.digest(re.sub(r"^// .*\n", "", netlist, flags=re.MULTILINE))
+
+
+def test_every_module_says_what_it_is():
+    text = build("kbe", "2^31-1", "plain").verilog
+    bare = re.findall(r"(?<!^// )(?<=\n\n)(?:\(\*[^\n]*\n)?module (\w+)", text)
+    assert [name for name in bare if not re.search(r"_(dsp|block_ram)_", name)] == []
+
+
+def test_an_engine_keeps_its_netlist():
+    core = ecc("P-192", "radix64k-ram", {})
+    assert differences(core._netlist, core.verilog) == []
+    assert not NUMBERED.search(core.verilog)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a+b*c", "a + (b * c)"), ("(a+b)*c", "(a + b) * c"), ("a-(b-c)", "a - (b - c)"), ("a-b-c", "a - b - c"),
+        ("a&b&c", "a & b & c"), ("a&(b&c)", "a & (b & c)"), ("~(a|b)", "~(a | b)"), ("a & ~b", "a & ~b"),
+        ("a & |b", "a & (|b)"), ("a ? b : c ? a : b", "a ? b : c ? a : b"), ("{a, a, a}", "{3{a}}"),
+        ("{b, a, a, a}", "{b, {3{a}}}"), ("{2{a, b}}", "{2{a, b}}"), ("t[a]", "t[a]"), ("a[3:1]", "a[3:1]"),
+        ("(a == b) ? 3'h1 : 3'd2", "(a == b) ? 3'h1 : 3'd2"), ("$signed(a) >>> 2", "$signed(a) >>> 2"),
+    ],
+)  # fmt: skip
+def test_expressions_are_printed_as_they_are_read(text, shown):
+    assert str(parsed(text)) == shown
+    assert parsed(shown) == parsed(str(parsed(text)))
+
+
+def test_widths_of_expressions():
+    nets = {"a": 4, "b": 7}
+    sizes = {"a + b": 7, "a == b": 1, "{a, b}": 11, "a >> b": 4, "a ? a : b": 7, "b[5:2]": 4, "b[2]": 1, "~a": 4,
+             "&a": 1, "3'h5": 3, "5": 32, "{3{a}}": 12, "$signed(b)": 7, "t[a]": 17, "t[0]": 17}  # fmt: skip
+    assert {text: width(parsed(text), nets, {"t": 17}) for text in sizes} == sizes
+
+
+def test_what_follows_an_expression_is_refused():
+    with pytest.raises(ValueError, match="b follows the expression in a b"):
+        parsed("a b")
