@@ -54,6 +54,11 @@ def test_text_fits_and_names_the_sources():
         assert f"{method.name}: {method.source}" in run.stdout.splitlines()
 
 
+def test_a_tiny_modulus_has_every_method():
+    """Products of few moduli give no prime M^4 - beta; the next number of moduli does."""
+    assert [row.method for row in rns_methods.survey(13, 34)] == list(rns_methods.METHODS)
+
+
 def test_refusals():
     assert "--width takes a whole number from 12 to 34, not '99'" in refused("survey", "-m", "97", "-w", "99")
     assert "has no bases for this 8000-bit modulus with w = 12" in refused("survey", "-q", "-m", "2^7999+1", "-w", "12")

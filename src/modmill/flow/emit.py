@@ -386,7 +386,9 @@ def digest(verilog: str) -> str:
 
 
 def netlist_digest(netlist: str) -> str:
-    """The digest of a `netlist` without the comments before its modules."""
+    """The digest of a `netlist` without the comments before its modules and without attributes for other tools."""
+    for attributes in (tiles.ATTRIBUTES, memories.ATTRIBUTES):
+        netlist = netlist.replace(attributes, "")
     return digest(_COMMENT.sub("", netlist))
 
 

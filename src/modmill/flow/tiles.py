@@ -49,6 +49,10 @@ class Tile:
         return f"dsp_mul_{self.a_bits}x{self.b_bits}_r{self.stages}"
 
 
+ATTRIBUTES = '(* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)\n'
+"""Before the module of a tile: AMD, Intel and Lattice or GOWIN tools then take a DSP block."""
+
+
 def parse_name(name: str) -> Tile | None:
     """The tile with this module name, or None for any other module. The name may begin with the core's name and end in
     a number (`core_dsp_mul_17x17_r3_1`)."""
@@ -94,7 +98,7 @@ def behavioural(tile: Tile, name: str | None = None) -> str:
         clocked.append(f"    {register} <= {product};")
         product = register
     always = ["  always @(posedge clk) begin", *clocked, "  end"] if clocked else []
-    return _header(tile, name) + "\n".join([*declare, *always, f"  assign p = {product};", "endmodule", ""])
+    return ATTRIBUTES + _header(tile, name) + "\n".join([*declare, *always, f"  assign p = {product};", "endmodule", ""])
 
 
 def ecp5(verilog: str) -> str:

@@ -104,7 +104,9 @@ def _hierarchical(c: int) -> Callable[[int, int, int], Gandino]:
 
 def _hybrid(d: int) -> Callable[[int, int, int], HybridPosition]:
     def make(_p: int, w: int, n: int) -> HybridPosition:
-        prime = next(hpr_primes(w, n, d))
+        prime = next(hpr_primes(w, n, d), None)
+        if prime is None:
+            raise ValueError(f"n = {n}, d = {d}: no M^{d} - beta is prime for the first modulus M")
         rest = (m for m in pseudo_mersenne(w) if m not in prime.a.moduli)
         others = tuple(islice(rest, n // d + 1))
         for count in (n // d, n // d + 1):

@@ -56,4 +56,8 @@ def race_operation(
             refused.append(f"{design.name} does not apply: {error}")
     if unknown := set(designs) - {d.name for d in DESIGNS}:
         raise UnsupportedError(f"there is no design {shortened(min(unknown))}; `modmill designs` lists them")
-    return [race.measure(name, engine, about) for name, engine, about in entrants], refused
+    found = []
+    for number, (name, engine, about) in enumerate(entrants, 1):
+        race.place = f"{number} of {len(entrants)}: " if len(entrants) > 1 else ""
+        found.append(race.measure(name, engine, about))
+    return found, refused

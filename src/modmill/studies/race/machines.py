@@ -37,7 +37,8 @@ class EngineRace:
 
     ``with_route``: place and route with seeds 1 ... ``seeds`` by ``router``, of `flow.route.ROUTERS`. ``floorplan``:
     place each machine of an engine in its own part of the device; a single machine has all of it. Router and floorplan
-    are part of a row's tool. ``record``: a results file to which the rows are added.
+    are part of a row's tool. ``record``: a results file to which the rows are added. ``place``: before each line of
+    progress, which engine of how many it is.
     """
 
     target: str
@@ -47,6 +48,7 @@ class EngineRace:
     progress: Progress | None = None
     floorplan: bool = False
     router: str = ""
+    place: str = ""
     _store: Store = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +76,7 @@ class EngineRace:
 
     def _tell(self, what: str) -> None:
         if self.progress:
-            self.progress(what)
+            self.progress(self.place + what)
 
     def _check(self, made: EngineRaceResult, engine: BuiltEngine) -> None:
         def simulated() -> Mapping[str, Any]:
