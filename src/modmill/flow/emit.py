@@ -61,6 +61,8 @@ _FOR_SIMULATION = re.compile(
     r"^`ifndef SYNTHESIS\n  initial begin\n(?:    \w+ = (?:\d+'h[\da-f]+|-?\d+);\n)+  end\n`endif\n", re.MULTILINE
 )
 _HEAD = re.compile(r"^(?:\(\*[^\n]*\*\)\n)*module (\w+)\(", re.MULTILINE)
+_LATENCY = ("latency", "registers")
+_PARAMETER = re.compile(r"``(\w+)``(?!:)")
 _COMMENT = re.compile(r"^// .*\n", re.MULTILINE)
 _LIBRARY = {
     "SyncFIFO": "A first-in first-out queue.",
@@ -151,13 +153,20 @@ def _about(origins: Iterable[object]) -> str:
     for origin in origins:
         kind = type(origin)
         if kind.__module__.startswith("modmill."):
-            text = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split()).replace("`", "")
-            latency = getattr(origin, "latency", None)
+            text = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+            text = _PARAMETER.sub(lambda name, of=origin: _number(of, name[1]), text).replace("`", "")
+            latency = next((getattr(origin, name) for name in _LATENCY if hasattr(origin, name)), None)
             cycles = f" Latency: {latency} cycle{'s' * (latency != 1)}." if isinstance(latency, int) else ""
             return f"{text}{cycles} ({kind.__module__}.{kind.__qualname__})"
         if kind.__name__ in _LIBRARY:
             return _LIBRARY[kind.__name__]
     return ""
+
+
+def _number(origin: object, name: str) -> str:
+    """The value of a parameter if it is a small number, else its name."""
+    value = getattr(origin, name, getattr(origin, f"_{name}", None))
+    return str(value) if type(value) is int and abs(value) < 100_000 else name
 
 
 def _commented(text: str, about: Mapping[str, str]) -> str:

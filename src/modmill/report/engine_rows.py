@@ -101,7 +101,7 @@ class MeasuredEngine(Measured):
     @property
     def label(self) -> str:
         """Its multiplier with options that are not default, the number of machines, and the operations interleaved."""
-        shown = (f"{k}={v}" for k, v in (self.settings | self.choices).items())
+        shown = (k if v is True else f"{k}={v}" for k, v in (self.settings | self.choices).items())
         machines = f"{self.about['cores']} × " if self.about["cores"] > 1 else ""
         return f"{' '.join([self.design.name, *shown])}, {machines}{self.about['threads']} interleaved"
 
