@@ -17,6 +17,7 @@ from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.verify import SHORT
 from modmill.design import Setting
 from modmill.designs import DESIGNS, design
+from modmill.flow import four_state
 from modmill.report import rows
 from modmill.studies.explore import Failure, Found, explore, summed
 from modmill.studies.exploring import moduli
@@ -385,3 +386,11 @@ def test_a_worker_that_is_closed_while_its_process_starts_ends_too(tmp_path, mon
     with pytest.raises(Died):
         worker.call(attempt, Trial(PLANTED, limits=Limits(fit=60)), Case("endless", 97, "native"))
     assert time.monotonic() - start < 30
+
+
+@pytest.mark.skipif(not four_state.available(), reason="needs Icarus")
+def test_two_states_get_the_reset_of_the_contract_too():
+    """A core that needs three cycles of reset after power-up: both simulations it is compared in get them."""
+    case = Case("hbe", 3, "montgomery", (("n", 6),))
+    outcome = attempt(untold, Trial(effort=QUICK.effort, four_state=10**6), case)
+    assert (outcome.kind, outcome.text, outcome.four_state) == ("checked", "", True)

@@ -32,7 +32,7 @@ RESETS = (1, 3, 40)
 """Lengths of a reset, in cycles."""
 _STARTS = range(4, 17)
 """Number of starts."""
-_EFFORT = 5e11
+_EFFORT = 2.5e11
 """Limit for all starts together, in cycles × bytes of Verilog: a few seconds."""
 
 

@@ -36,6 +36,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from amaranth.back import rtlil
@@ -154,7 +155,7 @@ def _about(origins: Iterable[object]) -> str:
         kind = type(origin)
         if kind.__module__.startswith("modmill."):
             text = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
-            text = _PARAMETER.sub(lambda name, of=origin: _number(of, name[1]), text).replace("`", "")
+            text = _PARAMETER.sub(partial(_number, origin), text).replace("`", "")
             latency = next((getattr(origin, name) for name in _LATENCY if hasattr(origin, name)), None)
             cycles = f" Latency: {latency} cycle{'s' * (latency != 1)}." if isinstance(latency, int) else ""
             return f"{text}{cycles} ({kind.__module__}.{kind.__qualname__})"
@@ -163,8 +164,9 @@ def _about(origins: Iterable[object]) -> str:
     return ""
 
 
-def _number(origin: object, name: str) -> str:
+def _number(origin: object, parameter: re.Match[str]) -> str:
     """The value of a parameter if it is a small number, else its name."""
+    name = parameter[1]
     value = getattr(origin, name, getattr(origin, f"_{name}", None))
     return str(value) if type(value) is int and abs(value) < 100_000 else name
 
@@ -398,6 +400,7 @@ def netlist_digest(netlist: str) -> str:
     """The digest of a `netlist` without the comments before its modules and without attributes for other tools."""
     for attributes in (tiles.ATTRIBUTES, memories.ATTRIBUTES):
         netlist = netlist.replace(attributes, "")
+    netlist = netlist.replace("(* no_rw_check *)\n ", "(* no_rw_check *)")
     return digest(_COMMENT.sub("", netlist))
 
 

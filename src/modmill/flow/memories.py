@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from modmill.flow.modules import instance, named
 
 ATTRIBUTES = ', ram_style = "block", ramstyle = "no_rw_check", syn_ramstyle = "block_ram"'
-"""Of the words of a block RAM: AMD, Intel and Lattice or GOWIN tools then take a block, without logic for a word that is
-read while it is written."""
+"""Of the words of a block RAM: AMD, Intel and Lattice or GOWIN tools then take a block, without logic for a word that
+is read while it is written."""
 _NAME = re.compile(r"(?:\w+?_)?block_ram_(\d+)x(\d+)(_r1)?")
 _BLOCK_BITS = 18  # bits of a word in the widest mode of DP16KD with two ports
 _BLOCK_DEPTH = 1024
@@ -113,7 +113,8 @@ def behavioural(ram: BlockRam, name: str | None = None) -> str:
     second = {port: f"    {port}_second <= {port}_first;\n" if two else "" for port in "ab"}
     return (
         _header(ram, name)
-        + f"""  (* no_rw_check{ATTRIBUTES} *) reg [{width - 1}:0] words [0:{last}];  // port A never reads what port B writes
+        + f"""  (* no_rw_check{ATTRIBUTES} *)
+  reg [{width - 1}:0] words [0:{last}];  // port A never reads what port B writes
 {chr(10).join(declared)}
   integer k;
   initial

@@ -98,7 +98,9 @@ def behavioural(tile: Tile, name: str | None = None) -> str:
         clocked.append(f"    {register} <= {product};")
         product = register
     always = ["  always @(posedge clk) begin", *clocked, "  end"] if clocked else []
-    return ATTRIBUTES + _header(tile, name) + "\n".join([*declare, *always, f"  assign p = {product};", "endmodule", ""])
+    return (
+        ATTRIBUTES + _header(tile, name) + "\n".join([*declare, *always, f"  assign p = {product};", "endmodule", ""])
+    )
 
 
 def ecp5(verilog: str) -> str:

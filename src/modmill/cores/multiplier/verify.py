@@ -74,7 +74,7 @@ class Effort:
 
 
 FULL = Effort(chain=1000, starts=1 << 14, cuts=48, cycles=4_000_000)
-WORK = 4e11
+WORK = 2e11
 """Maximum of cycles times characters of Verilog for each kind of run: about 20 seconds."""
 FEWEST = 3
 """Minimum number of products, resets or steps of each kind, independent of their duration."""

@@ -17,6 +17,7 @@ from modmill.flow.readable.module import NUMBERED, Module, Slot, Statement
 
 _LONGEST = 110
 """Characters of an expression, beyond which nothing more is put into it."""
+_Widths = tuple[int | None, int | None]
 _ALIKE = ("name", "part", "number")
 """Kinds of expressions that are only another name."""
 
@@ -53,8 +54,10 @@ class _Putting:
                 return e
             self._length += len(str(value))
             return self._put(value, outer, context, alone=alone)
-        own = [(None, None)] * len(e.parts)
-        inner = (outer, max(context or 0, width(e))) if e.kind in ("unary", "binary", "choice") else (None, None)
+        own: list[_Widths] = [(None, None)] * len(e.parts)
+        inner: _Widths = (
+            (outer, max(context or 0, width(e))) if e.kind in ("unary", "binary", "choice") else (None, None)
+        )
         if e.kind == "unary" and e.text in "~-":
             own = [inner]
         elif e.kind == "binary" and e.text in SHIFTS:

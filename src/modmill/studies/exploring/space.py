@@ -240,8 +240,9 @@ class _Corner:
         return self._lacks(True) or self._lacks(False)
 
     def _rarest(self, outside: bool) -> Class:
-        """The least covered class inside (or outside) the limits; a class that was often tried in vain waits."""
-        keys = sorted(key for key in self.wanted if (key[1] in _OUTSIDE) == outside)
+        """The least covered class inside (or outside) the limits that remains to be tried; one that was often tried in
+        vain waits."""
+        keys = sorted(k for k in self.wanted if (k[1] in _OUTSIDE) == outside and self.counts.covered[k] < OFTEN)
         score = {key: self.counts.covered[key] + self.counts.tried[key] / 4 for key in keys}
         return self._rnd.choice([key for key in keys if score[key] == min(score.values())])
 

@@ -35,18 +35,18 @@ LOADED = 2
 """Number of random moduli for a core with a loaded modulus, in addition to those at the edges."""
 MESSAGE = 400
 """Largest number of characters of a refusal."""
-LARGEST = 1_000_000
+LARGEST = 500_000
 """Largest Verilog, in characters, that is simulated; compiling it takes minutes."""
-LONGEST = 2e10
+LONGEST = 1e10
 """Largest product of these characters and the cycles of one product in an idle core; about 60 of them are the least
 that a check simulates."""
-FOUR_STATE = 120_000
+FOUR_STATE = 60_000
 """Largest Verilog, in characters, that is also simulated in four states."""
 
 FIT_SECONDS, EMIT_SECONDS, CHECK_SECONDS, FOUR_STATE_SECONDS = 90.0, 120.0, 120.0, 240.0
 """Limits of the stages of a trial. The first is for nine searches of a placement; the third grows with the Verilog, by
 a second for each of these characters. A long path through a small core is the slowest case for the last."""
-_CHARACTERS = 3000
+_CHARACTERS = 1500
 RUNTIME = "verilator-runtime"
 """The part of the cache that all cores share."""
 
@@ -149,7 +149,8 @@ def _attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
 
 
 def _in_four_states(core: Core, verilog: str, seed: int) -> Outcome:
-    simulator = Simulator(verilog, top=core.top, widths=widths(core.contract), instances=2)
+    power_up, bits = core.contract.power_up, widths(core.contract)
+    simulator = Simulator(verilog, top=core.top, widths=bits, instances=2, power_up=power_up)
     report = Report(core.name)
     four_states.check(core, verilog, report, simulator=simulator, seed=seed)
     return Outcome("failed" if report.failures else "checked", "".join(report.failures[:1]), four_state=True)
