@@ -2,8 +2,9 @@
 # Copyright The Modmill authors
 """Amaranth component -> clean Verilog-2001.
 
-Amaranth writes RTLIL; this file rewrites that text (below), and one run of Yosys turns it into Verilog. The hierarchy
-is kept and nothing is optimised across modules.
+Amaranth writes RTLIL; this file rewrites that text (below), and one run of Yosys turns it into the Verilog of a
+netlist, with a comment above each module; `readable` writes that as an engineer does. The hierarchy is kept and nothing
+is optimised across modules.
 
 What is rewritten, and why:
 - Equal modules become one module; its name is the top's and the last part of the path in Amaranth (`core.row.digit_0`
