@@ -39,12 +39,12 @@ def mutate(
     Status 1 if a mutant survives.
     """
     from modmill.report.rows import put
-    from modmill.studies.mutate import ENGINES, SUBJECTS, Subject, check_mutants, write
+    from modmill.studies.mutate import ENGINES, Subject, check_mutants, named_cores, write
 
     if (folder is None) == (not subject):
         raise ValueError("mutate takes either a folder DIR or --subject NAME")
-    if subject and subject not in (names := [*ENGINES, *(design for design, *_ in SUBJECTS)]):
-        hint = near(subject, names, "rsa, ecc and every design are; `modmill designs` lists them")
+    if subject and subject not in (names := [*ENGINES, *named_cores()]):
+        hint = near(subject, names, "rsa, ecc and every design are, and the second core of some, as iddmm-2")
         raise ValueError(f"no core with recorded rates is called {shortened(subject)}; {hint}")
     show(f"reading {folder or subject}")
     with TemporaryDirectory(prefix="modmill-mutate-") as path:

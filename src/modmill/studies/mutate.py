@@ -35,7 +35,6 @@ from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
 from modmill.flow.simulate import Simulator, widths
 from modmill.flow.words import WordSimulator
 from modmill.numbers.curves.affine import Weierstrass
-from modmill.numbers.shown import name as shown
 from modmill.report.rows import Row
 from modmill.version import __version__
 
@@ -236,21 +235,20 @@ def _operands(contract: Contract) -> Operands | None:
     return None
 
 
-def write(name: str, folder: Path) -> Path:
-    """Write the core of a design in `SUBJECTS` or `PLAIN`, or of an engine in `ENGINES`, without a check. The second
-    core of a design has the name of the design and `-2`.
-
-    Raises ValueError for another name."""
-    if name in ENGINES:
-        return ENGINES[name]().write(folder, f"modmill mutate --subject {name}")
+def named_cores() -> dict[str, tuple[str, str, str, dict[str, Any]]]:
+    """`SUBJECTS` and `PLAIN` by name: that of the design; of its second core with `-2` behind it."""
     cores: dict[str, tuple[str, str, str, dict[str, Any]]] = {}
     for case in (*SUBJECTS, *PLAIN):
         cores[case[0] if case[0] not in cores else f"{case[0]}-2"] = case
-    if name in cores:
-        design, modulus, io, settings = cores[name]
-        return build(design, modulus, io, **settings).write(folder, check=False)
-    known = ", ".join([*ENGINES, *cores])
-    raise UnsupportedError(f"no core is known as {shown(name)}; those with rates are {known}")
+    return cores
+
+
+def write(name: str, folder: Path) -> Path:
+    """Write one of `named_cores`, or an engine of `ENGINES`, without a check. Raises KeyError for another name."""
+    if name in ENGINES:
+        return ENGINES[name]().write(folder, f"modmill mutate --subject {name}")
+    design, modulus, io, settings = named_cores()[name]
+    return build(design, modulus, io, **settings).write(folder, check=False)
 
 
 def _engine(folder: Path, _: int) -> Subject:
