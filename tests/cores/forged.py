@@ -23,6 +23,11 @@ INSIDE = """module {top}(input clk, input rst, input i_valid, output i_ready, in
 LAST = "  assign o_last = last;\n"
 
 
+def declared(body):
+    """The head of the module ``core``, with its ports as wires."""
+    return re.search(r"^module core\(.*?^\);", body, re.MULTILINE | re.DOTALL)[0].replace("output reg ", "output wire")
+
+
 def stamped(folder, stem="engine"):
     """The folder with digest and seal of what lies in it, as if it had been written so."""
     head, text = (folder / f"{stem}.v").read_text().split("\n\n", 1)

@@ -119,10 +119,10 @@ def test_a_recorded_race_emits_nothing_and_verify_finds_a_wrong_digest(cache, mo
     (s,) = race("secp256k1", ["channel-reduce"], verify=True)
     assert s.digest == one.digest and s.numbers == "recorded"
     with monkeypatch.context() as patch:
-        patch.setattr(Core, "verilog", property(lambda self: pytest.fail("a core is emitted")))
+        patch.setattr(Core, "_netlist", property(lambda self: pytest.fail("a core is emitted")))
         (s,) = race("secp256k1", ["channel-reduce"])
         assert s.numbers == "recorded"
-    monkeypatch.setattr(Core, "verilog", property(lambda self: "module core; endmodule"))
+    monkeypatch.setattr(Core, "_netlist", property(lambda self: "module core; endmodule"))
     (s,) = race("secp256k1", ["channel-reduce"], verify=True)
     assert s.state == "failed" and s.note.startswith("the emitted RTL has digest sha256:")
     (s,) = race("secp256k1", ["channel-reduce"], vectors=10_000)  # more than recorded, so it is emitted
@@ -131,7 +131,7 @@ def test_a_recorded_race_emits_nothing_and_verify_finds_a_wrong_digest(cache, mo
 
 def test_the_race_of_the_readme_is_recorded_and_needs_no_other_part(cache, monkeypatch):
     """Nothing is emitted, simulated or installed for the table of `./mill race secp256k1`."""
-    monkeypatch.setattr(Core, "verilog", property(lambda self: pytest.fail(f"{self.name} is emitted: {STALE}")))
+    monkeypatch.setattr(Core, "_netlist", property(lambda self: pytest.fail(f"{self.name} is emitted: {STALE}")))
     for place in (tools, parts):
         monkeypatch.setattr(place, "need", lambda part: pytest.fail(f"{part} is needed"))
     found = race("secp256k1")

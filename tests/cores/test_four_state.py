@@ -41,8 +41,7 @@ def found(core, verilog, **how):
 
 def without_reset(verilog, register):
     """The text where no reset reaches that register."""
-    (following,) = re.findall(rf"^ *{register} <= (\w+);", verilog, re.MULTILINE)
-    text, count = re.subn(rf"assign {following} = rst \? \d+'[hd]\w+ : ", f"assign {following} = ", verilog)
+    text, count = re.subn(rf"^( *{register} <= )rst \? \d+'[hd]\w+ : ", r"\1", verilog, flags=re.MULTILINE)
     assert count == 1
     return text
 

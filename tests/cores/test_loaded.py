@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+from forged import declared
 from test_faults import forge
 
 import modmill
@@ -66,10 +67,7 @@ def shelled(faulty):
 
     def edited(body):
         inner = re.sub(r"^module core\(", "module core_inside(", body, count=1, flags=re.MULTILINE)
-        head = re.search(r"^module core\(.*?;", body, re.MULTILINE)[0]
-        ports = re.findall(r"^  (input|output) (\[\d+:0\])? ?(\w+);", body.split("endmodule")[0], re.MULTILINE)
-        declared = "".join(f"  {way} {size or ''} {name};\n" for way, size, name in ports)
-        return f"{head}\n{declared}{faulty}\nendmodule\n\n{inner}"
+        return f"{declared(body)}\n{faulty}\nendmodule\n\n{inner}"
 
     return edited
 

@@ -218,8 +218,8 @@ def fault_of(core, simulator, number):
 
 
 def planted_sites(core):
-    """The netlist of a core, and the places of all faults."""
-    faults = Faults(Netlist.read(core.verilog, core.top))
+    """The netlist of a core, before it is made readable, and the places of all faults."""
+    faults = Faults(Netlist.read(core._netlist, core.top))
     faults.memory(lambda memory: read_addresses(core.fitted, memory))
     faults.selection()
     faults.arithmetic()

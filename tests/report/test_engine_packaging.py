@@ -96,7 +96,7 @@ def test_fusesoc_knows_the_targets(made):
 def test_the_data_sheet_has_the_recorded_rows(made, tmp_path, monkeypatch):
     core, folder = made("ecc")
     assert "No measurement of this RTL is recorded." in (folder / "README.md").read_text()
-    digest = core.record()["digest"]
+    digest = core.record()["netlist"]
     values = {"dsp": 7, "lut": 1234, "ff": 56, "bram": 2, "cells": {}, "logic_delay_ns": None, "seconds": 1}
     append(tmp_path / "x.jsonl", Row("synth", digest, "yosys 1", "ecp5-85k", None, values))
     monkeypatch.setattr("modmill.report.rows.shipped_folder", lambda: tmp_path)

@@ -23,7 +23,7 @@ from modmill.report import packaging, recorded, seal, sheet
 from modmill.report.rows import Row, append
 
 WIDE = {"pseudo-mersenne": "M127", "solinas": "M127"}  # these do not serve 97
-CODES = {"DECLFILENAME", "VARHIDDEN", "WIDTHEXPAND", "WIDTHTRUNC", "UNUSEDSIGNAL", "CASEOVERLAP"}
+CODES = {"DECLFILENAME", "VARHIDDEN", "WIDTHEXPAND", "WIDTHTRUNC", "UNUSEDSIGNAL"}
 
 
 def small(name, io=None, modulus=None, **settings):

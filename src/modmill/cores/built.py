@@ -331,16 +331,15 @@ class BuiltEngine(ABC):
 
         Raises ValueError (UnsupportedError) if a file is missing or malformed, or if Verilog or record were edited.
         """
-        return cls._with(Path(path), engine_files.stored_verilog(Path(path), cls.STEM))
+        return cls._with(Path(path), engine_files.stored_verilog)
 
     @classmethod
     def for_check(cls, path: str | Path) -> Self:
         """Read as `read` does, but accept edited files. Raises ValueError if a file is missing or malformed."""
-        return cls._with(Path(path), engine_files.verilog_of(Path(path), cls.STEM))
+        return cls._with(Path(path), engine_files.verilog_of)
 
     @classmethod
-    def _with(cls, path: Path, verilog: str) -> Self:
-        file = path / f"{cls.STEM}.json"
-        return replace(
-            cls.remade(path), stored=verilog, stored_digest=str(json_object(read_text(file), file).get("netlist"))
-        )
+    def _with(cls, path: Path, verilog: Callable[[Path, str], str]) -> Self:
+        made, file = cls.remade(path), path / f"{cls.STEM}.json"
+        netlist = json_object(read_text(file), file).get("netlist")
+        return replace(made, stored=verilog(path, cls.STEM), stored_digest=str(netlist))

@@ -28,7 +28,7 @@ NAME = "digests.json"
 MULTIPLIER = (
     "contract.py", "design.py", "interface.py", "twice.py", "parts.py", "placement.py", "placements.json",
     "schedule.py", "numbers", "rtl", "designs", "flow/__init__.py", "flow/emit.py", "flow/memories.py",
-    "flow/modules.py", "flow/tiles.py", "flow/tools.py",
+    "flow/modules.py", "flow/readable", "flow/tiles.py", "flow/tools.py",
 )  # fmt: skip
 """Files and folders of the package on which the RTL of a multiplier depends."""
 EVERYTHING = (".",)

@@ -262,13 +262,13 @@ def test_nothing_is_measured_without_rows(unmeasured):
 
 
 def test_without_rows_no_core_is_emitted(cache, monkeypatch):
-    monkeypatch.setattr(Core, "verilog", property(lambda self: pytest.fail("a core is emitted")))
+    monkeypatch.setattr(Core, "_netlist", property(lambda self: pytest.fail("a core is emitted")))
     assert hbe.sections(Bench())
 
 
 def test_with_shipped_rows_no_core_is_emitted(tmp_path, monkeypatch):
     monkeypatch.setenv("MODMILL_CACHE", str(tmp_path))
-    monkeypatch.setattr(Core, "verilog", property(lambda self: pytest.fail("a core is emitted")))
+    monkeypatch.setattr(Core, "_netlist", property(lambda self: pytest.fail("a core is emitted")))
     for paper in PAPERS:
         assert any(line.measured for s in reproduce(paper, recorded=True) for line in s.lines)
 
@@ -289,7 +289,7 @@ def test_a_changed_generator_is_noticed(cache, monkeypatch):
 
     assert found(recorded=True) == found() == (123, [])
     monkeypatch.setattr(digests, "fingerprint", lambda *_: "of the changed sources")
-    monkeypatch.setattr(Core, "verilog", property(lambda self: "module core; endmodule"))
+    monkeypatch.setattr(Core, "_netlist", property(lambda self: "module core; endmodule"))
     assert found(recorded=True) == (123, [])
     assert found() == (UNKNOWN, [core.name])
 

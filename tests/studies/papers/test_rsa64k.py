@@ -14,7 +14,6 @@ import pytest
 from modmill.cores.multiplier.build import build
 from modmill.cores.rsa.circuit import circuit_engine
 from modmill.flow import tools
-from modmill.flow.emit import digest
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.primes import is_prime
 from modmill.report.reproduction import UNKNOWN
@@ -177,7 +176,7 @@ def test_rows_show(cache):
     values = {"dsp": 4, "lut": 800, "ff": 200, "bram": 4, "cells": {}, "logic_delay_ns": None, "seconds": 1}
     append(cache / "rows.jsonl", Row("synth", core.digest, yosys, "ecp5-85k", None, values, about))
     append(cache / "rows.jsonl", Row("route", core.digest, nextpnr, "ecp5-85k", 1, {"mhz": 61.5}, about))
-    about, key = circuit.about() | {"engine": "radix64k-ram circuit"}, digest(circuit.verilog)
+    about, key = circuit.about() | {"engine": "radix64k-ram circuit"}, circuit.digest
     seen = {"latency": 660, "period": 670, "results": 2, "half_ones": 495, "e65537": 110, "seconds": 1}
     append(cache / "rows.jsonl", Row("check", key, f"verilator {tools.version('verilator')}", "", None, seen, about))
     append(cache / "rows.jsonl", Row("synth", key, yosys, "ecp5-85k", None, values | {"bram": 5, "lut": 9}, about))

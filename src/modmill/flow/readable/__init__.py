@@ -4,13 +4,13 @@
 
 Yosys prints a net and an assignment for each operator, and numbers the nets. In reading order:
 
-expressions    expressions of Verilog: read, width and sign, print
-module         a module as statements: text and expressions
-cases          a selection by comparisons of one value with constants becomes a `case`, whose items do not overlap
-putting        an operator whose result is used once becomes a part of the expression that uses it, where the widths and
+`expressions`  expressions of Verilog: read, width and sign, print
+`module`       a module as statements: text and expressions
+`cases`        a selection by comparisons of one value with constants becomes a case, whose items do not overlap
+`putting`      an operator whose result is used once becomes a part of the expression that uses it, where the widths and
                signs of Verilog's rules give the same value; second names that nothing reads are left out
-naming         the other numbered nets get the name of what they are for: `x_sum` is a sum in the expression of `x`
-printing       ports in the header, nets of one width together, the registers of a clock in one block
+`naming`       the other numbered nets get the name of what they are for: x_sum is a sum in the expression of x
+`printing`     ports in the header, nets of one width together, the registers of a clock in one block
 
 Values under a condition stay `? :` and do not become `if`, so that a four-state simulation shows an x in a condition.
 Yosys may count a few lookup tables more or fewer for this text than for its own, as the order of names guides it.

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 
 from modmill.flow.readable.cases import compared
 from modmill.flow.readable.expressions import Expr
@@ -44,33 +44,47 @@ def _stem(net: str) -> str:
 
 def name_nets(module: Module) -> None:
     """Name the numbered nets that are left after what they are for: `phase_is_3`, or `x_sum` in the expression of x."""
-    reader: dict[str, Statement] = {}
-    driver: dict[str, Statement] = {}
+    readers: dict[str, list[Statement]] = defaultdict(list)
+    drivers: dict[str, list[Statement]] = defaultdict(list)
     for statement in module.statements:
+        driven = list(statement.driven())
+        for name in driven:
+            drivers[name].append(statement)
         for name in statement.read():
-            reader.setdefault(name, statement)
-        for name in statement.driven():
-            driver[name] = statement
+            if name not in driven:
+                readers[name].append(statement)
     new = {}
     for name in module.nets:
-        if NUMBERED.fullmatch(name) and (name in reader or name in driver):
-            whole = name in driver and driver[name].numbered == name
-            value = driver[name].slots[0].expression if whole else Expr("name", "")
+        if NUMBERED.fullmatch(name) and (name in readers or name in drivers):
+            whole = [s.slots[0].expression for s in drivers[name] if s.numbered == name]
+            value = whole[0] if whole else Expr("name", "")
             asked = compared(value, {}) if value.kind in ("unary", "binary") else None
             if asked and len(asked[1]) == 1 and asked[0].kind == "name" and not NUMBERED.fullmatch(asked[0].text):
                 new[name] = module.unused(f"{asked[0].text}_is_{asked[1][0]}")
             else:
-                new[name] = module.unused(f"{_purpose(name, reader, driver)}_{_RESULTS.get(value.text, 'net')}")
+                result = _RESULTS.get(value.text) or _kind(module, name, drivers[name])
+                new[name] = module.unused(f"{_purpose(name, readers, drivers)}_{result}")
     module.rename(new)
 
 
-def _purpose(name: str, reader: Mapping[str, Statement], driver: Mapping[str, Statement]) -> str:
-    """The first named net or submodule on the way from a net to what reads it."""
-    seen: set[str] = set()
-    while name not in seen and (statement := reader.get(name) or driver.get(name)):
-        seen.add(name)
-        names = [statement.name] if statement.kind == "instance" else list(statement.driven())
-        if named := [net for net in names if net and not NUMBERED.fullmatch(net)]:
-            return named[0]
-        name = names[0] if names else name
+def _kind(module: Module, name: str, drivers: Iterable[Statement]) -> str:
+    """What a net is that no single operator drives."""
+    if name in module.registers:
+        return "kept"
+    if any(s.kind == "case" for s in drivers):
+        return "chosen"
+    return "whole" if any(s.target and s.target.kind == "joined" for s in drivers) else "net"
+
+
+def _purpose(name: str, readers: Mapping[str, list[Statement]], drivers: Mapping[str, list[Statement]]) -> str:
+    """The first named net or submodule on the way from a net to what reads it, or is driven with it."""
+    ahead, seen = [name], {name}
+    for net in ahead:
+        for statement in (*readers.get(net, ()), *drivers.get(net, ())):
+            for found in [statement.name] if statement.kind == "instance" else statement.driven():
+                if not NUMBERED.fullmatch(found):
+                    return found
+                if found not in seen:
+                    seen.add(found)
+                    ahead.append(found)
     return "net"
