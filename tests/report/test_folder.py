@@ -36,7 +36,8 @@ def test_data_sheet(folder):
     text = (folder / "README.md").read_text()
     timing = core.contract.timing
     for words in (
-        core.command, digest(core.verilog), "## Licence", "belong to you", ".i_valid(i_valid)", f"| Module | `{core.top}` in",
+        core.command, digest(core.verilog), "## Licence", "belong to you", ".i_valid(i_valid)",
+        f"| Module | `{core.top}` in",
         f"| Paper | {core.design.source} |", f"| Interval | {timing.interval} cycles",
         f"| In flight | {timing.in_flight} ", f"{core.fitted.cost.memory_bits} bits of constants",
         f"\n{core.top} multiplier (\n",
