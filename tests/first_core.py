@@ -24,7 +24,8 @@ def executed(notebook, folder):
 
     Raises nbclient's CellExecutionError if a cell fails.
     """
-    done = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}})
+    where = {"metadata": {"path": folder}}
+    done = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources=where, coalesce_streams=True)
     notebook = done.execute()
     for cell in notebook.cells:
         cell.metadata = {}

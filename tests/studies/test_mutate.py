@@ -51,7 +51,7 @@ def test_every_mutant_is_found_or_proved_equivalent(reported):
 def test_the_row_says_what_was_mutated(reported, folder):
     _, report, (row,) = reported
     assert row.kind == "mutate"
-    assert row.digest == report["digest"] == json.loads((folder / "contract.json").read_text())["digest"]
+    assert row.digest == report["digest"] == json.loads((folder / "contract.json").read_text())["netlist"]
     assert (row.about["design"], row.about["modulus"], row.seed) == ("channel-multiply", "0x1fff", 1)
     assert row.values["killed"] + row.values["equivalent"] == COUNT
 
