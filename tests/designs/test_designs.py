@@ -69,7 +69,11 @@ def test_machine_equals_algorithm_equals_specification(name, p):
 @pytest.mark.parametrize(
     ("name", "modulus"),
     [
-        (long if n.endswith("-extension") or n in CHAINED or (m != FULL[0] and n != "solinas") else pytest.param)(n, m)
+        (
+            long
+            if n.endswith(("-extension", "-reduction")) or n in CHAINED or (m != FULL[0] and n != "solinas")
+            else pytest.param
+        )(n, m)
         for n in NAMES
         if n not in HEAVY
         for m in (FULL[:1] if n.endswith("-extension") else FULL)

@@ -338,8 +338,8 @@ CORES = 2
 """Cores of each design."""
 
 
-COSTLY = 50_000
-"""Predicted size times latency of a core that is left to `modmill explore`."""
+COSTLY, ROWERS = 10_000, 16
+"""Predicted size times latency, or size of a core with one operand; above them only `modmill explore` tries a core."""
 
 
 def costly(case):
@@ -347,6 +347,8 @@ def costly(case):
         fitted = design(case.design).fit(case.p, **dict(case.settings))
     except UnsupportedError:
         return False
+    if design(case.design).operands == 1:
+        return fitted.size > ROWERS
     return fitted.size * fitted.contract(case.io).timing.latency > COSTLY if case.io == "native" else fitted.size > 100
 
 
