@@ -9,6 +9,7 @@ import pytest
 from modmill.flow.equivalence import Operands, _Graph, _Pair, _unreached, _views, equivalent
 from modmill.flow.lint import lint
 from modmill.flow.mutate import CLASSES, DROPPED, chosen, mutate
+from modmill.flow.netlist import Netlist
 from modmill.flow.simulate import Simulator, Widths
 from modmill.flow.tools import ToolError
 
@@ -151,6 +152,39 @@ def test_a_register_with_a_reset_of_its_own_is_seen_with_it():
     wrong = numbers(text, what="bit 0 of SRST is stuck at 0")
     assert wrong
     assert equivalent(text, sorted(wrong), 5) == set()
+
+
+HELD = """
+module core(clk, rst, i_valid, i_ready, i_a, i_b, o_valid, o_ready, o_r);
+  input clk, rst, i_valid, o_ready;
+  input [3:0] i_a, i_b;
+  output i_ready, o_valid;
+  output [4:0] o_r;
+  reg full, turn;
+  reg [3:0] total;
+  assign i_ready = o_ready | ~full;
+  assign o_valid = full;
+  assign o_r = {turn, total};
+  always @(posedge clk) begin
+    if (rst) full <= 1'b0; else if (i_ready) full <= i_valid;
+    if (i_valid & i_ready) total <= i_a ^ i_b;
+    if (rst) turn <= 1'b0; else turn <= turn ? turn : full;
+  end
+endmodule
+"""
+
+
+def test_a_register_that_a_low_enable_writes_keeps_its_reset():
+    """Its reset becomes a multiplexer, which must act while the register is held too."""
+    enabled = (c["parameters"].get("EN_POLARITY", "1") for c in Netlist.read(HELD, "core").cells.values())
+    assert any(int(polarity, 2) == 0 for polarity in enabled)
+    text = mutate(HELD, "core", 1000)
+    assert any("reset value" in mutant.line and "o_r[4]" in mutant.line for mutant in text.mutants)
+    plain, with_mutants = (
+        Simulator(verilog, widths=Widths(4, 4, 5)).run(A, B, gap=0.3, seed=1, timeout=100)
+        for verilog in (HELD, text.verilog)
+    )
+    assert plain.results == with_mutants.results
 
 
 def test_operands_beyond_the_largest_do_not_count():

@@ -236,9 +236,13 @@ class Netlist:
         if "SRST" not in pins:
             return cell
         reset = pins.pop("SRST")
+        if not int(parameters["SRST_POLARITY"], 2):
+            reset = self.add("$not", A=reset)
         pins["D"] = self.add("$mux", self.fresh(len(pins["D"])), A=pins["D"], B=value, S=reset)
-        if cell["type"] == "$sdffe":
+        if cell["type"] == "$sdffe" and int(parameters["EN_POLARITY"], 2):
             pins["EN"] = self.add("$or", A=pins["EN"], B=reset)
+        elif cell["type"] == "$sdffe":
+            pins["EN"] = self.add("$and", A=pins["EN"], B=self.add("$not", A=reset))
         cell["type"] = "$dff" if cell["type"] == "$sdff" else "$dffe"
         del parameters["SRST_POLARITY"], parameters["SRST_VALUE"], cell["port_directions"]["SRST"]
         return cell
