@@ -43,6 +43,7 @@ TRAPS = {
     "        _0_ = b[7:4];\n      default:\n        _0_ = a;\n    endcase\n  endfunction\n"
     "  assign z = _0_(a, { b, 1'h1, s, 1'h0 }, { _1_, _2_ });\n  assign _1_ = s == 2'h2;\n  assign _2_ = ! s;\n"
     "  assign y = a;\n",
+    "a signed net": "  wire signed [3:0] t;\n  assign t = a;\n  assign y = t;\n  assign z = t & b;\n",
     "a register": "  wire [3:0] _0_;\n  reg [3:0] r;\n  always @(posedge clk)\n    r <= _0_;\n"
     "  assign _0_ = s[0] ? a : r;\n  assign y = r;\n  assign z = b;\n",
 }
@@ -75,6 +76,12 @@ def test_a_selection_is_a_case():
     written = readable(module(TRAPS["a selection"]))
     assert "case (s)\n      2'h0: z_of = {1'h1, s, 1'h0};\n      2'h2: z_of = b;\n      default: z_of = a;\n" in written
     assert "casez" not in written
+
+
+def test_a_selection_by_several_values_stays_a_function():
+    text = module(TRAPS["a selection"].replace("_1_ = s == 2'h2", "_1_ = a == 4'h2"))
+    assert differences(text, readable(text)) == []
+    assert "casez" in readable(text) and "case (" not in readable(text)
 
 
 def test_an_unknown_item_is_refused():

@@ -15,7 +15,7 @@ from modmill.flow.readable.module import Module, Slot, Statement
 
 
 def find_cases(module: Module) -> None:
-    """Make a case of every selection. Raises ValueError for one with other conditions."""
+    """Make a case of every selection that is one; another stays the call of Yosys's function."""
     defined = {s.numbered: s.slots[0].expression for s in module.statements if s.numbered}
     module.statements = [_as_case(module, s, defined) for s in module.statements]
 
@@ -47,7 +47,7 @@ def _as_case(module: Module, statement: Statement, defined: Mapping[str, Expr]) 
     value = found[0][0] if found[0] else default
     numbers = [n for of in found if of and of[0] == value for n in of[1]]
     if None in found or len(set(numbers)) < sum(len(of[1]) for of in found if of):
-        raise ValueError(f"no case in module {module.name}: {statement.text().strip()[:200]}")
+        return statement
     chosen = zip(found, _divided(module, values, bits), strict=True)
     items = sorted(((sorted(of[1]), item) for of, item in chosen if of), key=lambda item: item[0])
     size = module.width(value)

@@ -94,7 +94,8 @@ class Statement:
 
 class Module:
     """A module. ``ways``: port -> input or output; ``nets``: net -> bits; ``words``: memory -> bits of a word;
-    ``selections``: function that Yosys prints for a selection -> bits. Raises ValueError for an unknown item."""
+    ``selections``: function that Yosys prints for a selection -> bits; ``functions``: the same -> its text. Raises
+    ValueError for an unknown item."""
 
     def __init__(self, found: re.Match[str]) -> None:
         self.attributes, self.name = found["attributes"], found["name"]
@@ -103,6 +104,7 @@ class Module:
         self.nets: dict[str, int] = {}
         self.words: dict[str, int] = {}
         self.selections: dict[str, int] = {}
+        self.functions: dict[str, str] = {}
         self.registers: set[str] = set()
         self.memories: list[str] = []
         self.statements: list[Statement] = []
@@ -156,7 +158,7 @@ class Module:
         if line.startswith("  assign "):
             left, value = line.removeprefix("  assign ").removesuffix(";").split(" = ", 1)
             target = parsed(left)
-            slot = Slot(self._value(value), self._target_width(target, value))
+            slot = Slot(self._value(value, self.width(target)), self.width(target))
             self.statements.append(Statement("assign", [f"  assign {target} = ", slot, ";\n"], target))
             return 1
         if clocked := _CLOCKED.fullmatch(line):
@@ -191,9 +193,9 @@ class Module:
         if signed:
             self._signed.add(name)
 
-    def _value(self, text: str) -> Expr:
-        """An expression in which `$signed` marks signed nets that have operands beside them: nets are declared without
-        a sign."""
+    def _value(self, text: str, bits: int | None = None) -> Expr:
+        """An expression in which `$signed` marks signed nets that have operands beside them, or are assigned to another
+        number of bits: nets are declared without a sign."""
 
         def marked(e: Expr, *, beside: bool) -> Expr:
             if e.kind == "name":
@@ -202,12 +204,7 @@ class Module:
             return Expr(e.kind, e.text, tuple(marked(part, beside=inside) for part in e.parts))
 
         e = parsed(text)
-        return marked(e, beside=False) if self._signed else e
-
-    def _target_width(self, target: Expr, value: str) -> int:
-        if (bits := self.width(target)) != self.width(e := parsed(value)) and e.text in self._signed:
-            raise ValueError(f"{target} of {bits} bits gets the signed net {value} of another width")
-        return bits
+        return marked(e, beside=bits not in (None, self.width(e))) if self._signed else e
 
     def _clocked(self, clock: str, lines: list[str]) -> None:
         pieces: list[str | Slot] = []
@@ -221,7 +218,7 @@ class Module:
                 left, value = rest.rstrip(";").split(" <= ", 1)
                 before = re.match(r" *(?:else )?", left)[0]  # type: ignore[index]  # matches the empty text too
                 target = parsed(left.removeprefix(before))
-                slot = Slot(self._value(value), self._target_width(target, value))
+                slot = Slot(self._value(value, self.width(target)), self.width(target))
                 pieces += [before, Slot(target, simple=True), " <= ", slot, ";"]
             elif not guard:
                 pieces.append(rest)
@@ -245,3 +242,4 @@ class Module:
         if not found:
             raise ValueError(f"unknown function in module {self.name}: {text[:80]}")
         self.selections[found[2]] = self.nets[found[2]] = int(found[1] or 0) + 1
+        self.functions[found[2]] = text + "\n"

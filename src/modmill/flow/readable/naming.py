@@ -55,7 +55,7 @@ def name_nets(module: Module) -> None:
                 readers[name].append(statement)
     new = {}
     for name in module.nets:
-        if NUMBERED.fullmatch(name) and (name in readers or name in drivers):
+        if NUMBERED.fullmatch(name) and name not in module.selections and (name in readers or name in drivers):
             whole = [s.slots[0].expression for s in drivers[name] if s.numbered == name]
             value = whole[0] if whole else Expr("name", "")
             asked = compared(value, {}) if value.kind in ("unary", "binary") else None

@@ -26,6 +26,8 @@ def _parts(module: Module) -> Iterator[str]:
     yield from (f"{memory}\n" for memory in module.memories)
     texts = [s.text() for s in module.statements if s.kind == "text"]
     yield from (text for text in texts if not text.startswith("`"))
+    called = {name for s in module.statements for name in s.read()}
+    yield from (text for name, text in module.functions.items() if name in called)
     for s in module.statements:
         if s.kind in ("assign", "case"):
             yield _case(module, s) if s.kind == "case" else s.text()
