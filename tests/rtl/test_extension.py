@@ -67,7 +67,7 @@ def test_booth_terms_add_up_to_the_product(bits):
 
     def build(m):
         x, u, r = Signal(13), Signal(bits), Signal(width)
-        m.d.comb += r.eq(carry_save(m, booth_terms(x, u, width), width, "t"))
+        m.d.comb += r.eq(carry_save(m, booth_terms(m, x, u, width, "x"), width, "t"))
         return r, (x, u)
 
     rnd = random.Random(bits)

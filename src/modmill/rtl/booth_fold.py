@@ -20,11 +20,12 @@ FINAL = 4
 """Most high bits that the last stage of a fold accepts."""
 
 
-def booth_terms(x: Value, u: Value, width: int) -> list[Value]:
+def booth_terms(m: Module, x: Value, u: Value, width: int, name: str) -> list[Value]:
     """Terms whose sum modulo 2^width is x u, for unsigned ``x`` and ``u``: one row for each radix-4 Booth digit of u.
 
     A negative digit inverts its row and adds a carry. The bit above each row is its inverted sign; one constant
-    corrects this for all rows.
+    corrects this for all rows. Digits and rows are signals, named ``name`` and a number: an expression is emitted again
+    at each use.
     """
     size = len(x) + 1
     padded = Cat(Const(0, 1), u, Const(0, 2))
@@ -33,10 +34,13 @@ def booth_terms(x: Value, u: Value, width: int) -> list[Value]:
     constant = 0
     for k in range(len(u) // 2 + 1):
         low, middle, high = padded[2 * k], padded[2 * k + 1], padded[2 * k + 2]
-        one, two = low ^ middle, Mux(high, ~(low | middle), low & middle)
-        negative = high & ~(low & middle)
-        row = (Cat(x, Const(0, 1)) & one.replicate(size)) | (Cat(Const(0, 1), x) & two.replicate(size))
-        row = row ^ negative.replicate(size)
+        one, two, negative = (Signal(name=f"{name}_{word}{k}") for word in ("one", "two", "minus"))
+        row = Signal(size, name=f"{name}_row{k}")
+        either = (Cat(x, Const(0, 1)) & one.replicate(size)) | (Cat(Const(0, 1), x) & two.replicate(size))
+        m.d.comb += [
+            one.eq(low ^ middle), two.eq(Mux(high, ~(low | middle), low & middle)), negative.eq(high & ~(low & middle)),
+            row.eq(either ^ negative.replicate(size)),
+        ]  # fmt: skip
         if 2 * k < width:
             terms.append(Cat(Const(0, 2 * k), row, ~negative))
         signs += [negative, Const(0, 1)]
@@ -94,7 +98,7 @@ class Fold:
             high, low = t[w : bits(bound)], t[:w]
             q = Signal(width, name=f"{name}_{k}", reset_less=True)
             if block is None:
-                terms = booth_terms(high, u, width)
+                terms = booth_terms(m, high, u, width, f"{name}_{k}")
             else:
                 terms = tiled_terms(m, high, u, block, f"{name}_{k}")
                 low, u = later(m, low, f"{name}_low{k}"), later(m, u, f"{name}_tile_u{k}")

@@ -121,7 +121,7 @@ class Rower(wiring.Component):
             name = f"digit{k}"
             factor = self._chosen(m, [power(w, u, k) for u in self._us], self.target, f"{name}_factor")
             if s.reducer is None:
-                terms += booth_terms(later(m, digit, name), factor, bits(s.short_bound))
+                terms += booth_terms(m, later(m, digit, name), factor, bits(s.short_bound), name)
             else:
                 terms += tiled_terms(m, digit, factor, s.reducer, name)
         short = Signal(bits(s.short_bound), name="short", reset_less=True)
