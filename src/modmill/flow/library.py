@@ -32,7 +32,7 @@ U32, U64 = ctypes.c_uint32, ctypes.c_uint64
 U64S = ctypes.POINTER(U64)
 _STEP_CYCLES = 100_000  # cycles between two checks for Ctrl-C
 _SPLIT_STATEMENTS = 20_000  # size of one C++ file that Verilator writes
-_SPLIT_FUNCTIONS = 10_000  # size of one C++ function; the compiler takes minutes for functions of 40,000 lines
+_SPLIT_FUNCTIONS = 500  # statements of one C++ function; GCC takes minutes for functions of 2,000
 _SEPARATE_BYTES = 200_000  # C++ files above this size are compiled on their own, in parallel
 _VERILATOR = (
     "--cc", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style",

@@ -8,6 +8,7 @@ which is killed if a stage takes too long, and ``shrink`` reduces failing cases.
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import tempfile
@@ -43,6 +44,7 @@ SHRUNK = 20
 ENGINES = 0.15
 """Share of the time for engines."""
 _LOOK_SECONDS = 0.3
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -328,6 +330,7 @@ class _Run:
 
     def _fail(self, worker: Worker, case: Case, outcome: Outcome) -> None:
         """Record a failure, shrunk if it is the first of its kind."""
+        _log.info("%s: %s: %s", outcome.kind, case.command, outcome.text)
         kind = case.design, case.io, outcome.kind
         smaller = case
         if outcome.seconds > self._shrink_seconds:  # no smaller case would be tried in that time
