@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from amaranth.back import rtlil
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 from bench import run
@@ -42,6 +43,18 @@ def test_the_multipliers_wait_only_for_the_pipeline(column):
         s = fitted.params.shape
         idle = max(0, s.xi_ready - s.m) + (max(0, s.hat_ready - s.m) if phases == 2 else 0)
         assert s.interval == s.multiplications + idle + 1
+
+
+def test_the_rows_of_a_product_are_emitted_once():
+    """As many cells for a wide number as for a narrow one; an expression would be repeated for each bit."""
+
+    def cells(bits):
+        m = Module()
+        x, u, r = Signal(bits), Signal(8), Signal(bits + 8)
+        m.d.comb += r.eq(carry_save(m, booth_terms(m, x, u, len(r), "x"), len(r), "t"))
+        return rtlil.convert(m, ports=[x, u, r]).count("\n  cell ")
+
+    assert cells(60) == cells(6)
 
 
 def settled(build, values):

@@ -284,11 +284,13 @@ def test_a_run_finds_and_shrinks_a_carry_lost_at_half_the_modulus(tmp_path):
     assert json.loads(json.dumps(found.describe()))["failures"][0]["command"] == failure.command
 
 
-def test_a_run_reports_crashes_and_what_takes_too_long():
+def test_a_run_reports_crashes_and_what_takes_too_long(caplog):
+    caplog.set_level("INFO", "modmill.studies.explore")
     trial = Trial(PLANTED, limits=Limits(fit=0.5))
     found = explore(60, 1, ["crash", "endless"], most=6, workers=1, trial=trial, shrink_seconds=1)
     assert {f.outcome.kind for f in found.failures} == {"crash", "slow"}
     assert all(f.command.startswith("modmill build ") and "check" not in f.command.split() for f in found.failures)
+    assert caplog.messages == [f"{f.outcome.kind}: {f.command}: {f.outcome.text}" for f in found.failures]
     assert found.line.startswith(f"{found.cores} cores: ")
 
 

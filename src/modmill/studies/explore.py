@@ -272,7 +272,7 @@ class _Run:
             self._spent["engines"] += outcome.seconds
             self.found.engines[outcome.kind] += 1
             if outcome.wrong:
-                self.found.failures.append(Failure(case, outcome, case))
+                self._add(Failure(case, outcome, case))
 
     def _try_core(self, worker: Worker) -> bool:
         """Draw a core and try it. Returns False if the run is over."""
@@ -330,7 +330,6 @@ class _Run:
 
     def _fail(self, worker: Worker, case: Case, outcome: Outcome) -> None:
         """Record a failure, shrunk if it is the first of its kind."""
-        _log.info("%s: %s: %s", outcome.kind, case.command, outcome.text)
         kind = case.design, case.io, outcome.kind
         smaller = case
         if outcome.seconds > self._shrink_seconds:  # no smaller case would be tried in that time
@@ -344,4 +343,8 @@ class _Run:
 
                 smaller = shrink(case, self._designs[case.design], fails, self._shrink_seconds)
         with self._news:
-            self.found.failures.append(Failure(case, outcome, smaller))
+            self._add(Failure(case, outcome, smaller))
+
+    def _add(self, failure: Failure) -> None:
+        self.found.failures.append(failure)
+        _log.info("%s: %s: %s", failure.outcome.kind, failure.command, failure.outcome.text)
