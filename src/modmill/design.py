@@ -264,11 +264,25 @@ class DesignInstance(ABC):
             operand, result, bounds, gain = self.representation, self.result_form, self.bounds, self.gain
             timing = Timing(self.schedule.latency, self.schedule.interval, self.schedule.in_flight)
         else:
-            operand = result = Binary(self.p.bit_length())
+            operand = result = Binary(self.width)
             bounds, gain, timing = (Fraction(1), Fraction(1), Fraction(1)), Fraction(0), self.binary_timing()
-        return Contract(
-            self.p, self.factor, io, operand, result, *bounds, timing, gain, self.operands, self.load, self.power_up
-        )
+        factor, load = (self.factor, self.load) if io == "native" else (self.binary_factor, self.binary_load)
+        return Contract(self.p, factor, io, operand, result, *bounds, timing, gain, self.operands, load, self.power_up)
+
+    @property
+    def width(self) -> int:
+        """Bits of a binary operand: those of p, or of the largest modulus that can be loaded."""
+        return self.p.bit_length()
+
+    @property
+    def binary_factor(self) -> int:
+        """`factor` of the form `binary`."""
+        return self.factor
+
+    @property
+    def binary_load(self) -> Load | None:
+        """`load` of the form `binary`."""
+        return self.load
 
     @property
     def binary(self) -> str:
@@ -283,7 +297,7 @@ class DesignInstance(ABC):
     @property
     def twice(self) -> bool:
         """Whether the plain form multiplies twice, to remove the factor of this modulus, or of one that is loaded."""
-        return self.binary == "montgomery" and (self.factor != 1 or self.load is not None)
+        return self.binary == "montgomery" and (self.binary_factor != 1 or self.load is not None)
 
     @abstractmethod
     def binary_timing(self) -> Timing:

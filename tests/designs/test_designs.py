@@ -21,8 +21,6 @@ from modmill.schedule import Schedule, ScheduleError, Step
 NAMES = [d.name for d in DESIGNS]
 MULTIPLIERS = [d.name for d in DESIGNS if d.page not in ("extension", "reduction")]
 """Designs with two operands that serve any modulus or one of a form."""
-BINARY = [name for name in MULTIPLIERS if name not in ("orup", "sq-rns", "dq-rns")]
-"""Those with a binary form."""
 TOYS = [3, 97, 2**61 - 1, 3**30 * 5]
 FULL = ["secp256k1", "P-256"]
 HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm"}  # thousands of multipliers at full width: the fast simulator runs these
@@ -30,7 +28,7 @@ CHAINED = {"montgomery-array", "kbe", "hbe", "sq-rns", "dq-rns", "shenoy-kumares
 """Machines that take long here at full width and that the fast simulator runs there: chains, loaded moduli, engines."""
 OF_A_FORM = {"channel-multiply", "channel-reduce", "pseudo-mersenne", "solinas"}  # they serve moduli of a form only
 SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}
-SLOW |= {(name, TOYS[2]) for name in BINARY if name not in OF_A_FORM}
+SLOW |= {(name, TOYS[2]) for name in MULTIPLIERS if name not in OF_A_FORM}
 """Machines of two rowers in Amaranth's simulator, which tests/rtl/test_extension.py runs too, and a modulus for which
 `test_binary_form` runs each machine."""
 ENOUGH = {"secp256k1", "P-224", "P-256", "Ed25519"}
@@ -88,7 +86,7 @@ def test_machine_at_full_width(name, modulus):
 
 
 @pytest.mark.parametrize("p", [3, 97, 2**61 - 1])
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", MULTIPLIERS)
 def test_binary_form(name, p):
     fitted = fit(name, p)
     contract = fitted.contract(fitted.binary)

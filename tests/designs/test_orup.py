@@ -85,5 +85,3 @@ def test_refusals():
         fit(97, delay=5)
     with pytest.raises(UnsupportedError, match="built in"):
         fit(97).at(95)
-    with pytest.raises(UnsupportedError, match="no form with binary operands"):
-        fit(97).binary_component()

@@ -14,9 +14,7 @@ from modmill.design import parse_set
 from modmill.designs import DESIGNS
 
 FILE = Path(__file__).parent / "digests.json"
-ONE_FORM = {
-    "kbe-extension", "hbe-extension", "kbe-reduction", "hbe-reduction", "orup", "sq-rns", "dq-rns",
-}  # fmt: skip
+ONE_FORM = {"kbe-extension", "hbe-extension", "kbe-reduction", "hbe-reduction"}
 """These have no form with binary operands."""
 WIDE = {"pseudo-mersenne": "M127", "solinas": "M127"}  # these do not serve 97
 CASES = [

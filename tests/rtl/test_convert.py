@@ -11,7 +11,8 @@ from components import run_bench
 from modmill.contract import UnsupportedError
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.residues import Base, mersenne_like, pseudo_mersenne
-from modmill.rtl.convert import BinaryToResidues, ResiduesToBinary, ToBinary
+from modmill.rtl.convert import BinaryToResidues, ResiduesToBinary, ScaledResidues, ToBinary
+from modmill.rtl.product import BLOCKS
 
 
 def run(block, name, values, wait=0):
@@ -60,6 +61,26 @@ def test_binary_to_residues(base, bits):
     for x, (packed, cycles) in zip(values, run(block, "i_x", values, wait=2), strict=True):
         for j, m in enumerate(base.moduli):
             assert (packed >> (base.w * j) & ((1 << base.w) - 1)) % m == x % m
+        assert cycles == block.latency
+
+
+@pytest.mark.parametrize("base", BASES[1:], ids=lambda b: f"{b.n}x{b.w}")
+@pytest.mark.parametrize(("bits", "dsp"), [(13, "18x18"), (60, "25x18"), (256, "18x18")])
+def test_scaled_residues(base, bits, dsp):
+    """The first channels have factors, the smallest and the largest among them; the others have none."""
+    rnd = random.Random(bits)
+    some = base.moduli[:-1]
+    factors = [1, *(m - 1 for m in some[1:3]), *(rnd.randrange(1, m) for m in some[3:])]
+    block = ScaledResidues(base, bits, factors, BLOCKS[dsp])
+    numbers = [0, 1, (1 << bits) - 1, *(rnd.getrandbits(bits) for _ in range(4))]
+    pairs = [(x, y) for x, y in zip(numbers, reversed(numbers), strict=True)]
+    found = run(block, "i_x", [x | y << bits for x, y in pairs], wait=2)
+    for pair, (packed, cycles) in zip(pairs, found, strict=True):
+        words = [packed >> (base.w * j) & ((1 << base.w) - 1) for j in range(2 * base.n)]
+        for c, x in enumerate(pair):
+            own = words[c * base.n :]
+            for word, m, factor in zip(own, base.moduli, [*factors, 1], strict=False):
+                assert word % m == x * factor % m
         assert cycles == block.latency
 
 

@@ -12,7 +12,8 @@ S is stored in columns of k bits, each with a carry of three bits, so a carry mo
 d covers the registers of the DSP blocks: products of q_i are added d cycles later. After the last iteration S is only
 shifted. The digits that leave are those of V; its lowest digits are the last quotients.
 
-Deviations from the paper: there is no binary form, because V is below 2 Mt and Mt is up to 2^(k(d+1)) times M.
+The forms with binary operands reduce V, below 2 Mt with Mt up to 2^(k(d+1)) M, in d + 2 cells of `rtl.excess` and a
+subtraction: V 2^(-k(d+2)) (mod M) is below 2^(1-k) M + M. So they leave the factor 2^(-k(n+d+2)).
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 
-from modmill.contract import Load, Timing, UnsupportedError
+from modmill.contract import Load, Timing
 from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.digit_serial import LOADABLE, DigitSerial, SerialMachine, put
 from modmill.interface import Multiplier
 from modmill.numbers.montgomery import edges
 from modmill.rtl.acceptance import Acceptance
+from modmill.rtl.canonical import Canonical
 from modmill.rtl.product import one_tile
 from modmill.schedule import Operation, Operations, Schedule, Step
 
@@ -78,6 +80,11 @@ class Params:
         return -(-self.bits // self.k)
 
     @property
+    def cells(self) -> int:
+        """Digits by which V is shortened in the forms with binary operands."""
+        return self.d + 2
+
+    @property
     def columns(self) -> int:
         """Columns of S."""
         return self.digits + 1
@@ -104,8 +111,6 @@ class Orup(DigitSerial):
 
     ``mu``: Mt / M; ``scaled``: Mt; ``M_bar``: Mb.
     """
-
-    forms = ("native",)
 
     def __init__(self, p: int, settings: dict[str, Any], bits: int = 0) -> None:
         super().__init__(p, settings, bits)
@@ -188,11 +193,27 @@ class Orup(DigitSerial):
     def component(self, *, scaled: bool = False) -> Multiplier:
         return Machine(self)
 
+    @property
+    def width(self) -> int:
+        return self.bits
+
+    @property
+    def binary_factor(self) -> int:
+        return pow(self.R << self.params.k * self.params.cells, -1, self.p)
+
+    @property
+    def binary_load(self) -> Load | None:
+        k = self.params.k
+        words = (self.M_bar, self.p, -pow(self.p, -1, 1 << k) % (1 << k))
+        return Load(max(self.bits, k), words, len(words)) if self.loadable else None
+
     def binary_component(self) -> Multiplier:
-        raise UnsupportedError("orup has no form with binary operands; take --io native")
+        return Reduced(self)
 
     def binary_timing(self) -> Timing:
-        raise UnsupportedError("orup has no form with binary operands; take --io native")
+        q, plan = self.params, self.schedule
+        native = Timing(plan.latency, plan.interval, plan.in_flight)
+        return Canonical.timing(native, self.bits, q.k, q.cells)
 
     def corners(self) -> list[tuple[int, int]]:
         return edges(self.scaled, self.R, 2 * self.scaled)
@@ -324,6 +345,33 @@ class Machine(SerialMachine):
             last.eq(left == 1),
         ]
         return drain, v, valid, last
+
+
+class Reduced(Canonical):
+    """The machine with operands and results below M. If the modulus is loaded, stream k has three words: Mb, M, and
+    -M^-1 mod 2^k."""
+
+    def __init__(self, fitted: Orup) -> None:
+        q = fitted.params
+        self._k = q.k
+        super().__init__(
+            Machine(fitted), fitted.p, fitted.bits, fitted.binary_timing(), word=q.k, cells=q.cells,
+            load=fitted.binary_load,
+        )  # fmt: skip
+
+    def loaded(self, m: Module, empty: Value) -> tuple[Value, Value, Value]:
+        modulus = Signal(len(self.o_r), name="M", reset_less=True)
+        inverse = Signal(self._k, name="inverse", reset_less=True)
+        place, complete = Signal(range(3), name="word"), Signal(name="complete")
+        m.d.comb += [
+            self.native.k_m.eq(self.k_m), self.native.k_valid.eq(self.k_valid & empty & (place == 0)),
+            self.k_ready.eq(empty & (self.native.k_ready | (place != 0))),
+        ]  # fmt: skip
+        with m.If(self.k_valid & self.k_ready):
+            m.d.sync += [place.eq(Mux(place == 2, 0, place + 1)), complete.eq(place == 2), inverse.eq(self.k_m)]
+            with m.If(place == 1):
+                m.d.sync += modulus.eq(self.k_m)
+        return modulus, inverse, complete & ~self.k_valid
 
 
 DESIGNS = (

@@ -3,7 +3,7 @@
 """Conversions: binary to residues, and residues to the canonical binary number below p.
 
 Binary to residues: for X = sum d_i 2^(w i), Horner's rule t <- t u + d_i (mod m), because 2^w = u (mod m) for
-m = 2^w - u. It takes shifts and additions only.
+m = 2^w - u. It takes shifts and additions only. A residue can then be multiplied by a constant of its channel.
 Residues to binary: from gamma_j = x_j M_j^-1 mod m_j, X = sum gamma_j M_j - alpha M modulo 2^(17 L) with L columns
 of 17-bit tiles; then X <- X - 2^i p for i = i_max ... 0 if that is not negative. Exact for X <= x_max.
 """
@@ -16,20 +16,17 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Timing, UnsupportedError
+from modmill.contract import Load, Timing, UnsupportedError
 from modmill.interface import Multiplier
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import alpha_limit, alpha_offset
 from modmill.rtl import fold
-from modmill.rtl.product import one_tile
+from modmill.rtl.product import DspBlock, one_tile, tiled_evenly
 
 DIGIT = 17
 """Bits of an operand of one tile."""
-
-
-def to_residues_latency(base: Base, bits: int) -> int:
-    """Cycles of BinaryToResidues for ``bits`` bits: one, and two for each digit of w bits after the first."""
-    return 2 * -(-bits // base.w) - 1
+TILE = 3
+"""Registers of the tiles of a `Scaling`."""
 
 
 def one_at_a_time(m: Module, core: wiring.Component, latency: int, name: str) -> tuple[Signal, Value]:
@@ -64,7 +61,7 @@ class BinaryToResidues(wiring.Component):
     def __init__(self, base: Base, bits: int, count: int = 1) -> None:
         self.base, self.bits, self.count = base, bits, count
         self.digits = -(-bits // base.w)
-        self.latency = to_residues_latency(base, bits)
+        self.latency = 2 * self.digits - 1
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_x": In(bits * count),
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(base.w * base.n * count),
@@ -96,6 +93,64 @@ class BinaryToResidues(wiring.Component):
                     with m.Elif((step != 0) & (step[0] == 0)):
                         m.d.sync += value.eq(folded)
                 words.append(value)
+        m.d.comb += self.o_r.eq(Cat(*words))
+        return m
+
+
+class Scaling(wiring.Component):
+    """x times a constant modulo 2^w - u, a lazy residue; fully pipelined.
+
+    ``latency``: cycles from ``x`` to ``out``. Cost: a multiplier of w x w bits, tiled to ``block``, and two folds.
+    """
+
+    def __init__(self, w: int, u: int, factor: int, block: DspBlock) -> None:
+        self._u, self._factor, self._block = u, factor, block
+        self.latency = TILE + (w > min(block.a, block.b)) + 1
+        super().__init__({"x": In(w), "out": Out(w)})
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        w, u, factor = len(self.x), self._u, self._factor
+        product = tiled_evenly(m, self.x, Const(factor, w), self._block, TILE)
+        t, bound = fold.fold_step(m, product, ((1 << w) - 1) * factor + 1, w, u, name="first_fold")
+        total = Signal(len(t), name="total", reset_less=True)
+        m.d.sync += total.eq(t)
+        m.d.comb += self.out.eq(fold.reduce(m, total, bound, w, u, name="total"))
+        return m
+
+
+class ScaledResidues(wiring.Component):
+    """`BinaryToResidues` for two numbers; then the residue of each of the first channels is multiplied by its factor.
+
+    ``factors``: for the first channels of ``base``, not 0. Latency and interval: those of `BinaryToResidues` and
+    `Scaling`, and three more. Cost beyond `BinaryToResidues`: a `Scaling` for each factor, which serves both numbers,
+    and four registers of a word.
+    """
+
+    def __init__(self, base: Base, bits: int, factors: Sequence[int], block: DspBlock) -> None:
+        self._residues = BinaryToResidues(base, bits, 2)
+        self._scalings = [Scaling(base.w, u, factor, block) for u, factor in zip(base.u, factors, strict=False)]
+        self.latency = self._residues.latency + self._scalings[0].latency + 3
+        super().__init__(self._residues.signature)
+
+    def elaborate(self, _platform: object) -> Module:
+        m = Module()
+        m.submodules.residues = residues = self._residues
+        w, n, before = residues.base.w, residues.base.n, residues.latency
+        cycle, accept = one_at_a_time(m, self, self.latency, "cycle")
+        m.d.comb += [residues.i_valid.eq(accept), residues.i_x.eq(self.i_x), residues.o_ready.eq(1)]
+        held = Signal(len(residues.o_r), name="held", reset_less=True)
+        with m.If(residues.o_valid):
+            m.d.sync += held.eq(residues.o_r)
+        words: list[Value] = [held.word_select(k, w) for k in range(2 * n)]
+        for j, scaling in enumerate(self._scalings):
+            m.submodules[f"scaling{j}"] = scaling
+            m.d.comb += scaling.x.eq(Mux(cycle == before + 1, words[j], words[n + j]))
+            for c in range(2):
+                scaled = Signal(w, name=f"x{c}_{j}", reset_less=True)
+                with m.If(cycle == before + 1 + scaling.latency + c):
+                    m.d.sync += scaled.eq(scaling.out)
+                words[c * n + j] = scaled
         m.d.comb += self.o_r.eq(Cat(*words))
         return m
 
@@ -132,17 +187,20 @@ class ToBinary:
 class ResiduesToBinary(wiring.Component):
     """A number X <= ``x_max``, given as lazy gamma_j = x_j M_j^-1 mod m_j, to X mod p, canonical.
 
-    Latency and interval: ``plan.latency``. Cost: L = ceil(bits / 17) DSP blocks, a table of 17 L (N + 1) bits,
-    and about 150 LUTs for each column.
+    ``loaded``: the modulus is at port ``p``, and the argument ``p`` is the largest one; X / modulus must not exceed
+    x_max / p. Latency and interval: ``plan.latency``. Cost: L = ceil(bits / 17) DSP blocks, a table of 17 L (N + 1)
+    bits, and about 150 LUTs for each column.
     Raises UnsupportedError when alpha cannot be exact for ``x_max`` over this base.
     """
 
-    def __init__(self, base: Base, p: int, x_max: int) -> None:
-        self.base, self.p = base, p
+    def __init__(self, base: Base, p: int, x_max: int, *, loaded: bool = False) -> None:
+        self.base, self._modulus, self._loaded = base, p, loaded
         self.plan = ToBinary(base, p, x_max)
+        self.latency = self.plan.latency
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_r": In(base.w * base.n),
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(p.bit_length()),
+            **({"p": In(p.bit_length())} if loaded else {}),
         })  # fmt: skip
 
     def elaborate(self, _platform: object) -> Module:
@@ -277,64 +335,80 @@ class ResiduesToBinary(wiring.Component):
         minus = Signal(DIGIT)
         with m.Switch(Cat(place, turn)):
             for i in range(plan.passes):
-                constant = self.p << (plan.passes - 1 - i)
+                shift = plan.passes - 1 - i
                 for c in range(plan.columns):
                     with m.Case(c | i << len(place)):
-                        m.d.comb += minus.eq(constant >> (DIGIT * c) & ((1 << DIGIT) - 1))
+                        if self._loaded:
+                            shifted = Cat(Const(0, shift), self.p, Const(0, DIGIT * plan.columns))
+                            m.d.comb += minus.eq(shifted.word_select(c, DIGIT))
+                        else:
+                            m.d.comb += minus.eq(self._modulus << shift >> (DIGIT * c) & ((1 << DIGIT) - 1))
         return minus
 
 
 class BinaryShell(Multiplier):
-    """A native multiplier over ``base`` between the two conversions: operands below p, canonical results.
+    """A native multiplier over residues between the two conversions: operands below p, canonical results.
 
-    ``native`` must deliver its results as gamma_j over ``out`` (``base`` if None), in the most significant bits of its
-    result. ``timing`` is what `timing` returns for it. The three stages work on three products at once. Operands are
-    spaced by the interval and aligned to the native core's period, so that no product waits for a stage and the latency
-    is constant.
+    ``before``: two binary numbers to operands; ``after``: from gamma_j, which ``native`` delivers in the most
+    significant bits of its result. ``timing`` is what `timing` returns for them. The three stages work on three
+    products at once. Operands are spaced by the interval and aligned to the native core's period, so that no product
+    waits for a stage and the latency is constant.
     Latency: the sum of the three stages. Interval: the longest stage, rounded up to the native core's period.
+    ``load``: of the whole, `load`; the words of p follow those of ``native`` on stream k.
     """
 
     def __init__(
-        self, native: Multiplier, base: Base, p: int, x_max: int, timing: Timing, *, out: Base | None = None
-    ) -> None:
-        self._native, self._base, self._p, self._x_max, self._timing = native, base, p, x_max, timing
-        self._out = out or base
+        self, native: Multiplier, before: BinaryToResidues | ScaledResidues, after: ResiduesToBinary, timing: Timing,
+        load: Load | None = None,
+    ) -> None:  # fmt: skip
+        self._native, self._before, self._after, self._timing, self._load = native, before, after, timing, load
         self.kept = native.kept
-        width = p.bit_length()
-        super().__init__(width, width, width)
+        width = len(after.o_r)
+        super().__init__(width, width, width, k=load.width if load else 0)
         self.native_period = native.period
         """Operands are accepted only in one cycle of each such period; it need not be the first cycle after reset."""
 
     @staticmethod
-    def timing(
-        native: Timing, base: Base, p: int, x_max: int, period: int = 1, *, lead: int = 0, out: Base | None = None
-    ) -> Timing:
-        """Timing of the whole, from the native core's timing, ``period`` and ``lead`` (see Multiplier), in cycles."""
-        before = to_residues_latency(base, p.bit_length()) + lead
-        after = ToBinary(out or base, p, x_max).latency
-        latency = before + native.latency + after
-        interval = -(-max(before, native.interval, after) // period) * period
+    def timing(native: Timing, before: int, after: int, period: int = 1, lead: int = 0) -> Timing:
+        """Timing of the whole, from the native core's timing, ``period`` and ``lead`` (see Multiplier), and the
+        latencies of the conversions, in cycles."""
+        start = before + lead
+        latency = start + native.latency + after
+        interval = -(-max(start, native.interval, after) // period) * period
         return Timing(latency, interval, -(-latency // interval))
+
+    @staticmethod
+    def load(native: Load, p: int, bits: int, period: int, interval: int) -> Load:
+        """What loads ``p``, of at most ``bits`` bits: the words of ``native``, then those of p.
+
+        ``period``: of the native core; ``interval``: of the whole.
+        """
+        width = native.width
+        words = [p >> k & (1 << width) - 1 for k in range(0, bits, width)]
+        return Load(width, (*native.words, *words), native.cycles + len(words) + period + interval)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        m.submodules.binary_to_residues = before = BinaryToResidues(self._base, self._p.bit_length(), 2)
+        m.submodules.binary_to_residues = before = self._before
         m.submodules.multiplier = native = self._native
-        m.submodules.residues_to_binary = after = ResiduesToBinary(self._out, self._p, self._x_max)
-        half = self._base.w * self._base.n
+        m.submodules.residues_to_binary = after = self._after
+        half = len(native.i_a)
         period, interval = native.period, self._timing.interval
         spacing = Signal(range(interval))
-        with m.If(self.i_valid & self.i_ready):
+        accept = self.i_valid & self.i_ready
+        with m.If(accept):
             m.d.sync += spacing.eq(interval - 1)
         with m.Elif(spacing != 0):
             m.d.sync += spacing.eq(spacing - 1)
         open_ = Signal()
+        allowed = self._loading(m, accept) if self._load else Const(1, 1)
         if period == 1:
-            m.d.comb += open_.eq(spacing == 0)
+            m.d.comb += open_.eq((spacing == 0) & allowed)
         else:
             phase = Signal(range(period))
             m.d.sync += phase.eq(Mux(phase == period - 1, 0, phase + 1))
-            m.d.comb += open_.eq((spacing == 0) & (phase == -(before.latency + native.lead) % period))
+            at = -(before.latency + native.lead) % period
+            m.d.comb += open_.eq((spacing == 0) & (phase == at) & allowed)
         m.d.comb += [
             before.i_valid.eq(self.i_valid & open_), self.i_ready.eq(before.i_ready & open_),
             before.i_x.eq(Cat(self.i_a, self.i_b)),
@@ -345,3 +419,25 @@ class BinaryShell(Multiplier):
             self.o_valid.eq(after.o_valid), after.o_ready.eq(self.o_ready), self.o_r.eq(after.o_r),
         ]  # fmt: skip
         return m
+
+    def _loading(self, m: Module, accept: Value) -> Value:
+        """Stream k, while no product is in the core. Returns whether operands may be accepted."""
+        load, native = self._load, self._native
+        assert load
+        own = -(-len(self.o_r) // load.width)  # words of p
+        inner = len(load.words) - own
+        inside = Signal(range(self._timing.in_flight + 3), name="inside")
+        m.d.sync += inside.eq(inside + accept - (self.o_valid & self.o_ready))
+        place, complete = Signal(range(inner + own), name="word"), Signal(name="complete")
+        p = Signal(own * load.width, name="modulus", reset_less=True)
+        empty, of_native = inside == 0, place < inner
+        m.d.comb += [
+            native.k_m.eq(self.k_m), native.k_valid.eq(self.k_valid & empty & of_native),
+            self.k_ready.eq(empty & (native.k_ready | ~of_native)), self._after.p.eq(p),
+        ]  # fmt: skip
+        with m.If(self.k_valid & self.k_ready):
+            last = place == inner + own - 1
+            m.d.sync += [place.eq(Mux(last, 0, place + 1)), complete.eq(last)]
+            with m.If(~of_native):
+                m.d.sync += p.eq(Cat(p, self.k_m)[load.width :])
+        return complete & ~self.k_valid

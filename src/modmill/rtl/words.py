@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.interface import Multiplier
@@ -53,7 +55,7 @@ class CarrySaveWords:
 
 
 class WordSubtraction:
-    """Reduces V < 2 p, which arrives in words, the lowest first, to [0, p), and drives the output stream of ``core``.
+    """Reduces V < 2 p, which arrives in words, the lowest first, to [0, p), and drives the stream ``o`` of ``core``.
 
     In each cycle in which ``valid`` is high, ``z`` has a word of V and ``modulus_word`` the same word of p; ``last``
     marks the last of ``count`` words. There may be pauses between the words of a number. Without ``subtract`` the
@@ -64,8 +66,8 @@ class WordSubtraction:
     """
 
     def __init__(
-        self, m: Module, core: Multiplier, z: Value, modulus_word: Value, valid: Value, last: Value, *,
-        count: int, subtract: bool,
+        self, m: Module, core: Multiplier | SimpleNamespace, z: Value, modulus_word: Value, valid: Value, last: Value,
+        *, count: int, subtract: bool,
     ) -> None:  # fmt: skip
         word = len(z)
         number = Signal(word * count, name="number", reset_less=True)

@@ -66,7 +66,7 @@ def corners(fitted: DesignInstance, io: str) -> list[tuple[int, int]]:
         return [*own, *((form.encode(a), form.encode(b)) for a, b in binary_corners(fitted.p))]
     pairs = binary_corners(contract.p, form.moduli)
     if io == "plain" and fitted.twice:  # the first product is an edge of the second
-        back = pow(fitted.factor, -1, contract.p)
+        back = pow(fitted.binary_factor, -1, contract.p)
         pairs += [(t * back % contract.p, 1) for t, _ in binary_corners(contract.p)[:: max(1, len(pairs) // 40)]]
     return list(dict.fromkeys(pairs))
 

@@ -46,7 +46,7 @@ from modmill.numbers.rns.cox import Cox
 from modmill.numbers.rns.cox_edges import edge_zeta
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.shown import shortened
-from modmill.rtl.convert import BinaryShell
+from modmill.rtl.convert import BinaryShell, BinaryToResidues, ResiduesToBinary, ScaledResidues
 from modmill.rtl.fold import multiplexers
 from modmill.rtl.product import BLOCKS, DSP18, DspBlock
 from modmill.schedule import Schedule, ScheduleError
@@ -118,11 +118,11 @@ class RnsMontgomery(DesignInstance):
     """The reset lasts until the power-up contents of the control word's registers have left them. Otherwise these
     contents could overwrite constants in the block RAMs."""
 
-    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
+    def __init__(self, p: int, params: Params, settings: dict[str, Any], bits: int = 0) -> None:
+        """``bits``: width of the largest modulus of the core; 0: the width of p."""
         self.p, self.params, self.settings = p, params, settings
         self.loadable = bool(settings.get("loadable"))
-        if self.loadable:
-            self.forms = ("native",)  # the conversions hold multiples of p
+        self.bits = bits or p.bit_length()
 
     @cached_property
     def program(self) -> Program:
@@ -221,9 +221,9 @@ class RnsMontgomery(DesignInstance):
 
     @property
     def load(self) -> Load | None:
-        if not self.loadable:
-            return None
-        core = self.component()
+        return self._load_of(self.component()) if self.loadable else None
+
+    def _load_of(self, core: CoxRower) -> Load:
         return Load(self.params.shape.rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
 
     def at(self, p: int) -> RnsMontgomery:
@@ -235,26 +235,44 @@ class RnsMontgomery(DesignInstance):
             proof = sufficiency(self.params.pair, p, t=self.params.proof.t).require()
         except ValueError as error:
             raise UnsupportedError(f"the bases of this core do not serve {shortened(p)}: {error}") from error
-        return RnsMontgomery(p, replace(self.params, proof=proof), self.settings)
+        return RnsMontgomery(p, replace(self.params, proof=proof), self.settings, self.bits)
+
+    @property
+    def _largest(self) -> int:
+        """The largest modulus of the core."""
+        return (1 << self.bits) - 1 if self.loadable else self.p
 
     @cached_property
     def _binary_top(self) -> int:
-        """The largest result for operands below p."""
-        return min(int((self.params.proof.gain + self.gain) * self.p), self.params.proof.limit - 1)
+        """The largest result for operands below the modulus; with a loaded modulus a bound for all of them."""
+        p = self._largest
+        return min(int((self.params.proof.gain + Fraction(p, self.params.a.M)) * p), self.params.proof.limit - 1)
 
-    def _both(self) -> Base:
-        return Base(self.params.a.w, self.representation.moduli)
+    def _to_residues(self) -> BinaryToResidues | ScaledResidues:
+        """From two binary numbers to the operands of the core with ``scaled`` results."""
+        return BinaryToResidues(Base(self.params.a.w, self.representation.moduli), self.bits, 2)
+
+    def _to_binary(self) -> ResiduesToBinary:
+        return ResiduesToBinary(self.params.b, self._largest, self._binary_top, loaded=self.loadable)
 
     def binary_component(self) -> Multiplier:
-        return BinaryShell(
-            self.component(scaled=True), self._both(), self.p, self._binary_top, self.binary_timing(), out=self.params.b
-        )
+        native, timing = self.component(scaled=True), self.binary_timing()
+        return BinaryShell(native, self._to_residues(), self._to_binary(), timing, self.binary_load)
+
+    @property
+    def width(self) -> int:
+        return self.bits
+
+    @property
+    def binary_load(self) -> Load | None:
+        if not self.loadable:
+            return None
+        native, timing = self._load_of(self.component(scaled=True)), self.binary_timing()
+        return BinaryShell.load(native, self.p, self.bits, self.period, timing.interval)
 
     def binary_timing(self) -> Timing:
-        native = self.contract("native").timing
-        return BinaryShell.timing(
-            native, self._both(), self.p, self._binary_top, self.period, lead=self.program.lead, out=self.params.b
-        )
+        before, after = self._to_residues().latency, self._to_binary().latency
+        return BinaryShell.timing(self.contract("native").timing, before, after, self.period, self.program.lead)
 
     def corners(self) -> list[tuple[int, int]]:
         encode = self.representation.encode
@@ -432,7 +450,7 @@ SETTINGS = (
         "short: smallest u", tuple(MODULI),
     ),
     Setting("dsp", str, "18x18", "DSP block that multipliers are tiled to", tuple(BLOCKS)),
-    Setting("loadable", bool, False, "load the modulus at run time, any of the same width (native form only)"),
+    Setting("loadable", bool, False, "load the modulus at run time, any of the same width"),
 )  # fmt: skip
 
 DESIGNS = (

@@ -23,8 +23,8 @@ stored as x C_j, zeta_j = N |p B_j^-1| + f_j (x C_j) (y C_j) + the same sum, and
 The literature counts as many multiplications as for sQ-RNS. Here f_j = -1 takes one more, because the rowers only add:
 2 n + 5, as `kbe`.
 
-The roots belong to the modulus, so no other modulus can be loaded. Binary operands would have to be multiplied by K_i
-first, which costs the multiplication that the roots save: there is only the native form.
+The roots belong to the modulus, so no other modulus can be loaded. Binary operands are multiplied by K_i on the way, in
+one more multiplier for each a_i: that is the multiplication that the roots save inside the machine.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ from modmill.numbers.rns.base_pairs import BasePair, Sufficiency, fewest_bits
 from modmill.numbers.rns.choice_of_moduli import distances
 from modmill.numbers.rns.quadratic_residues import root
 from modmill.numbers.rns.residues import Base, coprime
+from modmill.rtl.convert import ScaledResidues
 from modmill.rtl.fold import multiplexers
 from modmill.rtl.product import BLOCKS
 
@@ -117,7 +118,6 @@ class SqRns(RnsMontgomery):
     """sQ-RNS on the cox-rower machine for one modulus."""
 
     params: RootParams
-    forms = ("native",)
 
     @property
     def representation(self) -> ResiduePair:
@@ -127,7 +127,9 @@ class SqRns(RnsMontgomery):
 
     def tables(self, *, plain: bool = False) -> Tables:
         q, made = self.params, tables(self.p, self.params, plain=plain)
-        if q.double:
+        if q.double and plain:
+            made = replace(made, o=[1] * q.b.n)
+        elif q.double:
             results = zip(q.proof.roots_b, q.b.cofactors, q.b.moduli, strict=True)
             made = replace(made, o=[C * B_j % m for (C, _), B_j, m in results],
                            wt=[f % m for (_, f), m in zip(q.proof.roots_b, q.b.moduli, strict=True)])  # fmt: skip
@@ -146,6 +148,11 @@ class SqRns(RnsMontgomery):
             second=[rooted(row) for row in made.second],
             start=[q.proof.lift * self.p * k % m for k, m in zip(q.b.inverses, q.b.moduli, strict=True)],
         )
+
+    def _to_residues(self) -> ScaledResidues:
+        q = self.params
+        both = Base(q.a.w, self.representation.moduli)
+        return ScaledResidues(both, self.bits, [K for K, _ in q.proof.roots], q.block)
 
     def slot_machine(self, numbers: int) -> CoxSlots:
         raise UnsupportedError(NO_SLOTS)

@@ -31,6 +31,7 @@ from modmill.designs.montgomery_array.folded_array import FoldedArray
 from modmill.designs.montgomery_array.lanes import Lanes, timing
 from modmill.designs.montgomery_array.shape import Kind, Params
 from modmill.interface import Multiplier
+from modmill.rtl.canonical import Canonical
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import later
 from modmill.rtl.digit_serial import DIGITS_MIN, Control, DigitSerial, least_streams
@@ -57,8 +58,6 @@ class MontgomeryMultiplication(DesignInstance):
         self.p, self.params, self.settings = p, params, settings
         self.loadable: bool = settings["loadable"]
         self.lanes: int = settings["lanes"]
-        if params.columns:
-            self.forms = ("native",)  # the final subtraction needs all digits in one run
 
     @property
     def factor(self) -> int:
@@ -135,7 +134,16 @@ class MontgomeryMultiplication(DesignInstance):
         return self._laned(binary=False)
 
     def binary_component(self) -> Multiplier:
-        return self._laned(binary=True)
+        if not self.params.columns:
+            return self._laned(binary=True)
+        native, timing = self._laned(binary=False), self.binary_timing()
+        return Subtracted(native, self.p, self.params.bits, timing, word=self._word, load=self.load)
+
+    @property
+    def _word(self) -> int:
+        """Bits of a digit of the subtraction behind a folded array, whose digits leave in another order: one interval
+        suffices for all."""
+        return max(DIGIT, -(-(self.params.bits + 1) // (self.params.interval // self.lanes)))
 
     def _laned(self, *, binary: bool) -> Multiplier:
         modulus, frame = None if self.loadable else self.p, self.params.binary_frame if binary else self.params.frame
@@ -171,13 +179,18 @@ class MontgomeryMultiplication(DesignInstance):
 
     def contract(self, io: str) -> Contract:
         found = super().contract(io)
-        if io == "plain" and self.twice:
-            return found
-        form = found.operand if io == "native" else Binary(self.params.bits)
-        return replace(found, timing=timing(found.timing, self.lanes), operand=form, result=form)
+        if io == "native":
+            return replace(found, timing=timing(found.timing, self.lanes))
+        return found
+
+    @property
+    def width(self) -> int:
+        return self.params.bits
 
     def binary_timing(self) -> Timing:
-        return self.params.binary_frame.timing
+        if not self.params.columns:
+            return timing(self.params.binary_frame.timing, self.lanes)
+        return Canonical.timing(self.contract("native").timing, self.params.bits, self._word)
 
 
 class Machine(DigitSerial):
@@ -282,6 +295,21 @@ class Machine(DigitSerial):
         with m.If(control.at(0) & entering):
             m.d.sync += [pending.eq(0), loaded.eq(1)]
         return port, memory.q, entering, loaded
+
+
+class Subtracted(Canonical):
+    """A folded array with results below M. Stream k is that of the array; M is kept for the subtraction too."""
+
+    def loaded(self, m: Module, empty: Value) -> tuple[Value, Value, Value]:
+        native, load = self.native, self._load
+        assert load
+        kept = Signal(load.width * len(load.words), name="M", reset_less=True)
+        m.d.comb += [
+            native.k_m.eq(self.k_m), native.k_valid.eq(self.k_valid & empty), self.k_ready.eq(native.k_ready & empty),
+        ]  # fmt: skip
+        with m.If(self.k_valid & self.k_ready):
+            m.d.sync += kept.eq(Cat(kept, self.k_m)[load.width :])
+        return kept[: len(self.o_r)], Const(0, 1), ~self.k_valid
 
 
 def least_digits(bits: int) -> int:

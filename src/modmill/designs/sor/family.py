@@ -18,7 +18,7 @@ from modmill.interface import Multiplier
 from modmill.numbers.rns.edges import edge_operands
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.rns.sum_of_residues import SumOfResidues
-from modmill.rtl.convert import BinaryShell
+from modmill.rtl.convert import BinaryShell, BinaryToResidues, ResiduesToBinary
 from modmill.schedule import Schedule
 
 SOURCE = Source(
@@ -106,13 +106,16 @@ class SumOfResiduesDesign(DesignInstance):
             Fraction(self.largest_result + 1, self.p),
         )
 
+    def _conversions(self) -> tuple[BinaryToResidues, ResiduesToBinary]:
+        base = self.rns.base
+        return BinaryToResidues(base, self.p.bit_length(), 2), ResiduesToBinary(base, self.p, self.largest_result)
+
     def binary_component(self) -> Multiplier:
-        native = self.component(scaled=True)
-        return BinaryShell(native, self.rns.base, self.p, self.largest_result, self.binary_timing())
+        return BinaryShell(self.component(scaled=True), *self._conversions(), self.binary_timing())
 
     def binary_timing(self) -> Timing:
-        native = self.contract("native").timing
-        return BinaryShell.timing(native, self.rns.base, self.p, self.largest_result, self.period)
+        before, after = self._conversions()
+        return BinaryShell.timing(self.contract("native").timing, before.latency, after.latency, self.period)
 
     def corners(self) -> list[tuple[int, int]]:
         return [(self.representation.pack(x), self.representation.pack(y)) for x, y in edge_operands(self.rns)]
