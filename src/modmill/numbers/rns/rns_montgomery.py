@@ -300,12 +300,13 @@ class Guillermin(Merged):
 
 
 def least_t(make: Callable[[int], Made], most: int, t: int | None = None) -> Made:
-    """``make(t)``; for t None the first of ``make(1)`` ... ``make(most)`` that raises no ValueError. Raises the last
-    ValueError if all of them do."""
+    """``make(t)``; for t None the first of ``make(1)`` ... ``make(most)`` that raises no ValueError. More bits never
+    make a cox worse, so the last is made first, and its ValueError is raised."""
+    found = make(most if t is None else t)
     for bits in range(1, most) if t is None else ():
         with suppress(ValueError):
             return make(bits)
-    return make(most if t is None else t)
+    return found
 
 
 def _times(tally: Tally, x: Sequence[int], constants: Sequence[int], moduli: Sequence[int]) -> list[int]:
