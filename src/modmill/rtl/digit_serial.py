@@ -9,6 +9,7 @@ accepted. y waits in block RAM, and so do results until they are taken. The arra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -204,23 +205,7 @@ class DigitSerial(Multiplier):
             control.idle.eq(room == frame.room),
         ]
 
-        # ---- operands
-        order = range(frame.digits)
-        scanned = []
-        for name, port, places in (
-            ("scan_x", self.i_a, order[::-1] if frame.groups == 1 else order),
-            ("scan_y", self.i_b, order),
-        ):
-            scan = Scan(frame.width, frame.bits, places)
-            m.submodules[name] = scan
-            m.d.comb += [scan.number.eq(port), scan.go.eq(control.at(-frame.digits))]
-            scanned.append(scan.digit)
-        x, y = scanned
-        written = self._feed_y(m, control, y)
-        if frame.groups == 1:
-            m.d.comb += control.x.eq(x)
-        else:
-            self._feed_x(m, control, x, written)
+        self._feed(m, control)
 
         # ---- results
         tokens = Signal(frame.passes(frame.arrival)[-1] // frame.interval + 2)
@@ -239,6 +224,25 @@ class DigitSerial(Multiplier):
             self.o_valid.eq(results.o_valid), self.o_r.eq(results.o_r),
         ]  # fmt: skip
         return m
+
+    def _feed(self, m: Module, control: Control) -> None:
+        """The operands' digits: x from its port or through a memory, y through a memory."""
+        frame = self.frame
+        order = range(frame.digits)
+        x = self._scanned(m, control, "scan_x", self.i_a, order[::-1] if frame.groups == 1 else order)
+        y = self._scanned(m, control, "scan_y", self.i_b, order)
+        written = self._feed_y(m, control, y)
+        if frame.groups == 1:
+            m.d.comb += control.x.eq(x)
+        else:
+            self._feed_x(m, control, x, written)
+
+    def _scanned(self, m: Module, control: Control, name: str, port: Value, order: Sequence[int]) -> Value:
+        """The digits of the number at ``port``, one in each cycle, the first in cycle 2 - digits."""
+        scan = Scan(self.frame.width, self.frame.bits, order)
+        m.submodules[name] = scan
+        m.d.comb += [scan.number.eq(port), scan.go.eq(control.at(-self.frame.digits))]
+        return scan.digit
 
     def _feed_y(self, m: Module, control: Control, scanned: Value) -> tuple[Value, Value]:
         """y through its memory, and the array's flags. Returns the scanned place and whether it is below ``digits``."""
@@ -309,7 +313,7 @@ class Control:
 
     def __init__(self, m: Module, frame: Frame) -> None:
         self._m, self._frame = m, frame
-        self._strobes: dict[int, Signal] = {}
+        self._strobes: dict[tuple[int, ...], Signal] = {}
         interval = frame.interval
         self.phase = Signal(range(interval), attrs=INITIAL)
         wrap = Signal(attrs=INITIAL)
@@ -329,12 +333,17 @@ class Control:
 
     def at(self, cycle: int) -> Signal:
         """High in ``cycle`` after acceptance, modulo the interval; registered."""
-        phase = cycle % self._frame.interval
-        if phase not in self._strobes:
-            strobe = Signal(name=f"at{phase}", init=int(phase == 0), attrs=INITIAL)
-            self._m.d.sync += strobe.eq(self.phase == (phase - 1) % self._frame.interval)
-            self._strobes[phase] = strobe
-        return self._strobes[phase]
+        return self.any(cycle)
+
+    def any(self, *cycles: int) -> Signal:
+        """High in these ``cycles`` after acceptance, modulo the interval; one register."""
+        phases = tuple(sorted({cycle % self._frame.interval for cycle in cycles}))
+        if phases not in self._strobes:
+            strobe = Signal(name=f"at{'_'.join(map(str, phases))}", init=int(0 in phases), attrs=INITIAL)
+            hits = [self.phase == (phase - 1) % self._frame.interval for phase in phases]
+            self._m.d.sync += strobe.eq(Cat(*hits).any() if len(hits) > 1 else hits[0])
+            self._strobes[phases] = strobe
+        return self._strobes[phases]
 
     def passes(self, cycle: int) -> Value:
         """One bit for each group: `at` for that group's ``cycle``."""

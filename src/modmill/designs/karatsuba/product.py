@@ -63,6 +63,11 @@ def out(n: int) -> int:
     return read(n) + n + 3
 
 
+def made(n: int) -> int:
+    """Cycle in which the square of digit 0 is in its register."""
+    return n // 2 + SUM + 1
+
+
 def largest(n: int) -> tuple[int, int]:
     """The largest sum of the P of a column together with 2 D, and the largest sum of all D."""
     top = 1 << DIGIT
@@ -148,23 +153,26 @@ class KaratsubaProduct:
             write.addr.eq(written), write.data.eq(Cat(low, high)), write.en.eq(1), port.addr.eq(reading),
         ]  # fmt: skip
         both = later(m, port.data, "columns_in_order")
+        self.in_order = [both[:wide], both[wide:]]
+        """Columns c and n + c in cycle READ + 1 + c, without the corrections."""
         return both[:wide], both[wide:]
 
     def _digits(self, low: Value, high: Value) -> None:
         """Subtract the squares, and resolve the carries: ``low`` and ``high``."""
         m, n, at = self._m, self._n, self._at
         squares = largest(n)[1].bit_length()
-        made = n // 2 + SUM + 1  # D_0 is in its register
         total, whole = (Signal(squares, name=name, reset_less=True) for name in ("D_total", "D_whole"))
-        m.d.sync += total.eq(Mux(at(made), 0, total) + self.square)
-        with m.If(at(made + n)):
+        m.d.sync += total.eq(Mux(at(made(n)), 0, total) + self.square)
+        with m.If(at(made(n) + n)):
             m.d.sync += whole.eq(total)
-        square = self._lines.line(self.square, read(n) - made, name="D_waited")  # D_c in cycle READ + c
+        square = self._lines.line(self.square, read(n) - made(n), name="D_waited")  # D_c in cycle READ + c
         starts = at(read(n))
         below, above = (Signal(squares, name=name, reset_less=True) for name in ("D_below", "D_above"))
         m.d.sync += [below.eq(Mux(starts, 0, below) + square), above.eq(Mux(starts, whole, above) - square)]
         exact = [Signal(len(low), name=f"{name}_exact", reset_less=True) for name in ("low", "high")]
-        m.d.sync += [exact[0].eq(low - below), exact[1].eq(high - above)]  # cycle READ + 2 + c
+        m.d.sync += [exact[0].eq(low - below), exact[1].eq(high - above)]
+        self.exact = exact
+        """Columns c and n + c in cycle READ + 2 + c."""
         waited = self._lines.line(exact[1], n, name="high_waited")
         begins, ends = at(read(n) + 2), at(read(n) + n + 1)
         carries = [Signal(len(low) - DIGIT + 1, name=f"{name}_carry", reset_less=True) for name in ("low", "high")]

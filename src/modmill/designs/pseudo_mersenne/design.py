@@ -13,7 +13,7 @@ digits are shifts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import gcd
 from typing import Any
@@ -58,7 +58,7 @@ class PseudoMersenne(DesignInstance):
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        operand = Fraction(1 << self.params.n + 1, self.p)
+        operand = Fraction(self.params.limit, self.p)
         return operand, operand**2, Fraction(self.params.bounds[-1], self.p)
 
     @property
@@ -74,17 +74,9 @@ class PseudoMersenne(DesignInstance):
             """Digits of ``v``, the lowest first; the last has all remaining bits."""
             return [v >> DIGIT * j & (mask if j < p.digits - 1 else -1) for j in range(p.digits)]
 
-        x, total = digits(a), 0
-        for i, y in enumerate(digits(b)):
-            yield f"xy{i}", x[0] * y
-            lowest = (x[0] * y & mask) + (total & mask)
-            yield f"T{i}.0", lowest
-            yield f"T{i}.1", (x[1] * y & mask) + (x[0] * y >> DIGIT) + (total >> DIGIT & mask) + (lowest >> DIGIT)
-            total = (total + a * y) >> DIGIT
-            yield f"S{i}", digits(total)[-1]
+        yield from self.multiplied(digits(a), digits(b))
         v = a * b
         high, low = v >> p.n, v & (1 << p.n) - 1
-        yield from ((f"high{j}", digit) for j, digit in enumerate(digits(high)))
         yield from ((f"x y{j}", list(pair)) for j, pair in enumerate(zip(digits(low), digits(high), strict=True)))
         for k in range(1, p.folds + 1):
             v = fold(v, p.n, p.C)
@@ -94,8 +86,25 @@ class PseudoMersenne(DesignInstance):
                 yield f"v{k}.{j}", [digit] if k == p.folds else [digit, over[j]]
         yield "v", v
 
+    def multiplied(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[str, Any]]:
+        """The intermediates of the product of two numbers with these digits."""
+        mask, total = (1 << DIGIT) - 1, 0
+        a = sum(digit << DIGIT * j for j, digit in enumerate(x))
+        for i, digit in enumerate(y):
+            yield f"xy{i}", x[0] * digit
+            lowest = (x[0] * digit & mask) + (total & mask)
+            yield f"T{i}.0", lowest
+            yield (
+                f"T{i}.1",
+                (x[1] * digit & mask) + (x[0] * digit >> DIGIT) + (total >> DIGIT & mask) + (lowest >> DIGIT),
+            )
+            total = (total + a * digit) >> DIGIT
+            yield f"S{i}", total >> DIGIT * (len(x) - 1)
+        for j in range(len(x)):
+            yield f"high{j}", total >> DIGIT * j & (mask if j < len(x) - 1 else -1)
+
     def component(self, *, scaled: bool = False) -> Multiplier:
-        return Machine(self.params)
+        return self.machine(self.params)
 
     def facts(self) -> list[tuple[str, str]]:
         p = self.params
@@ -112,7 +121,7 @@ class PseudoMersenne(DesignInstance):
     def corners(self) -> list[tuple[int, int]]:
         """Operands at the ends of the range, products near multiples of 2^n, folds with carries through all digits."""
         params, p = self.params, self.p
-        top, edge = (1 << params.n + 1) - 1, 1 << params.n
+        top, edge = params.limit - 1, 1 << params.n
         special = [0, 1, 2, p - 1, p, p + 1, 2 * p, edge - 1, edge, edge + 1, top, top - 1, top >> 1, params.C]
         special += [int("10" * (params.n // 2), 2), (1 << params.n // 2) - 1, 1 << params.n // 2]
         special = [x for x in dict.fromkeys(special) if x <= top]
@@ -129,7 +138,12 @@ class PseudoMersenne(DesignInstance):
         return self.params.binary_frame.timing
 
     def binary_component(self) -> Multiplier:
-        return Machine(self.params, binary=True)
+        return self.machine(self.params, binary=True)
+
+    @property
+    def machine(self) -> type[Machine]:
+        """The class of the machine."""
+        return Machine
 
 
 class Machine(DigitSerial):
@@ -141,12 +155,32 @@ class Machine(DigitSerial):
     def __init__(self, params: Params, *, binary: bool = False) -> None:
         self._params, self._binary = params, binary
         super().__init__(params.binary_frame if binary else params.frame, width=params.k if binary else None)
-        self._array = ProductArray(params.digits, params.streams)
         self._folds = params.serial_folds()
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
+        p = self._params
+        low, high, starts = self.product(m, control)
+
+        # ---- folds
+        at, low_digit, high_digit = p.folding, low, high
+        for k, unit in enumerate(self._folds, 1):
+            m.submodules[f"fold{k}"] = unit
+            m.d.comb += [unit.first.eq(control.at(at)), unit.low.eq(low_digit), unit.high.eq(high_digit)]
+            at += unit.latency
+            low_digit = unit.o_low
+            if not unit.final:
+                high_digit = unit.o_high
+        if self._binary:
+            low_digit = self._reduced(m, control, low_digit)
+        else:
+            self.probes = [(step.name, self._register(step.does, [low, high]), step.end) for step in p.schedule.steps]
+        return low_digit, self.begun(m, control, starts)
+
+    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
+        """The lower and the higher digits of x y, from cycle ``folding`` on, and the number of products that begin
+        after a reset before the first is accepted."""
         p, frame = self._params, self.frame
-        m.submodules.array = array = self._array
+        m.submodules.array = array = self._array = ProductArray(p.digits, p.streams)
         m.d.comb += [
             array.x.eq(later(m, control.x, "x")),
             array.y.eq(control.y),
@@ -185,38 +219,31 @@ class Machine(DigitSerial):
             m.d.sync += [digit.eq(0), whole.eq(self._number(control, taken - 1))]
         for memory in (low, high):
             m.d.comb += [memory.r_number.eq(whole), memory.r_digit.eq(digit)]
-
-        # ---- folds
-        at, low_digit, high_digit = p.folding, low.q, high.q
-        for k, unit in enumerate(self._folds, 1):
-            m.submodules[f"fold{k}"] = unit
-            m.d.comb += [unit.first.eq(control.at(at)), unit.low.eq(low_digit), unit.high.eq(high_digit)]
-            at += unit.latency
-            low_digit = unit.o_low
-            if not unit.final:
-                high_digit = unit.o_high
-        if self._binary:
-            low_digit = self._reduced(m, control, low_digit)
-        else:
-            halves = [low.q, high.q]
-            self.probes = [(step.name, self._register(step.does, halves), step.end) for step in p.schedule.steps]
         # once every stream has begun a product since the reset, none overwrites another's low digits
-        return low_digit, self.begun(m, control, p.streams + 2)
+        return low.q, high.q, p.streams + 2
 
     def _register(self, operation: Operation, halves: list[Value]) -> Any:
-        """The register of an operation's result. ``halves``: digits of the product, read from both memories."""
-        array = self._array
+        """The register of an operation's result. ``halves``: digits of the product."""
         match operation:
-            case Operation(Kind.COLUMN, (_, j)):
-                return Cat(array.columns[j].t, array.columns[j].o_k)
+            case Operation(Kind.READ):
+                return halves
             case Operation(Kind.FOLD, (k, j)):
                 unit = self._folds[k - 1]
                 if unit.final:
                     return [unit.o_low if j == self._params.digits - 1 else unit.o_low[:DIGIT]]
                 return [unit.o_low, unit.o_high]
+            case Operation(Kind.RESULT):
+                return self.o_r
+        return self.product_register(operation)
+
+    def product_register(self, operation: Operation) -> Any:
+        """The register of the result of one of `Params.product_steps` before the digits."""
+        array = self._array
+        if operation.kind is Kind.COLUMN:
+            column = array.columns[operation.numbers[1]]
+            return Cat(column.t, column.o_k)
         registers: dict[Any, Any] = {
-            Kind.PRODUCT: array.columns[0].product, Kind.TOP: array.top, Kind.HIGH: array.high, Kind.READ: halves,
-            Kind.RESULT: self.o_r,
+            Kind.PRODUCT: array.columns[0].product, Kind.TOP: array.top, Kind.HIGH: array.high,
         }  # fmt: skip
         return registers[operation.kind]
 

@@ -42,18 +42,23 @@ class Params:
         """C, with 2^n = C (mod p)."""
         return self.c << (self.n - self.k)
 
+    @property
+    def limit(self) -> int:
+        """Exclusive bound of operands."""
+        return 1 << (self.n + 1)
+
     @cached_property
     def bounds(self) -> tuple[int, ...]:
         """Exclusive bounds of v: the product's, then after each fold. Raises UnsupportedError if it is not below
-        2^(n + 1) after FOLDS_MAX folds."""
-        top = 1 << (self.n + 1)
+        `limit` after FOLDS_MAX folds."""
+        top = self.limit
         bounds = [(top - 1) ** 2 + 1]
         while bounds[-1] > top:
             if len(bounds) > FOLDS_MAX:
                 raise UnsupportedError(
                     f"c = 2^{self.k} - p has {self.c.bit_length()} bits: {FOLDS_MAX} folds at 2^{self.n} by "
                     f"C = 2^{self.n - self.k} c leave numbers of {(bounds[-1] - 1).bit_length()} bits, at most "
-                    f"{self.n + 1} are accepted; c must be narrower"
+                    f"{(top - 1).bit_length()} are accepted; c must be narrower"
                 )
             bounds.append(fold_bound(bounds[-1], self.n, self.C))
         return tuple(bounds)
@@ -113,6 +118,10 @@ class Params:
         more = self.digits + self.top_fold().latency + ConditionalSubtract.latency(self.digits)
         return replace(self.frame, latency=self.frame.latency + more)
 
+    def product_steps(self) -> Iterator[Step]:
+        """The steps up to the digits of the product."""
+        return _array_steps(self)
+
     @cached_property
     def schedule(self) -> Schedule:
         """The steps of one product; the operands are accepted in cycle 0."""
@@ -132,9 +141,23 @@ class Kind(Operations):
 
 
 def _steps(p: Params) -> Iterator[Step]:
+    """The product; the folds, digit by digit; the result through its memory. An operation does not list carries and
+    digits among its reads that arrive while it is under way."""
+    digits = range(p.digits)
+    yield from p.product_steps()
+    at, before = p.folding, [Kind.READ(j) for j in digits]
+    for k, unit in enumerate(p.serial_folds(), 1):
+        latency = unit.latency
+        for j in digits:
+            yield Kind.FOLD(k, j).on(f"fold {k}", at + j, latency, [before[j]], busy=1)
+        at, before = at + latency, [Kind.FOLD(k, j) for j in digits]
+    last = at + p.digits - 1
+    yield Kind.RESULT().on("results", last, p.frame.timing.latency - last, before)
+
+
+def _array_steps(p: Params) -> Iterator[Step]:
     """Each iteration in the two lowest columns and in the others; the product's high digits, the highest first, through
-    a memory; the folds, digit by digit; the result through its memory. An operation does not list carries and digits
-    among its reads that arrive while it is under way."""
+    a memory."""
     digits = range(p.digits)
     for i in digits:
         start = START + ENTRY + i * p.streams
@@ -150,11 +173,3 @@ def _steps(p: Params) -> Iterator[Step]:
         yield Kind.HIGH(j).on("high digits", end - j - 1, 1, [Kind.TOP(p.digits - 1)])
     for j in digits:
         yield Kind.READ(j).on("memory", p.folding - MEMORY + j, MEMORY, [Kind.COLUMN(j, 0), Kind.HIGH(j)], busy=1)
-    at, before = p.folding, [Kind.READ(j) for j in digits]
-    for k, unit in enumerate(p.serial_folds(), 1):
-        latency = unit.latency
-        for j in digits:
-            yield Kind.FOLD(k, j).on(f"fold {k}", at + j, latency, [before[j]], busy=1)
-        at, before = at + latency, [Kind.FOLD(k, j) for j in digits]
-    last = at + p.digits - 1
-    yield Kind.RESULT().on("results", last, p.frame.timing.latency - last, before)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Multiplication modulo p = 2^k - c: the product by Karatsuba's trick for all pairs of digits, then folds.
+
+Source:  A. A. Karatsuba, Y. P. Ofman: Multiplication of Multidigit Numbers on Automata. Soviet Physics Doklady 7, 1963;
+         for pairs of digits A. Weimerskirch, C. Paar: Generalizations of the Karatsuba Algorithm for Efficient
+         Implementations. 2003; the reduction as in `pseudo_mersenne`. The array and its order of pairs are ours.
+Formula: as in `product`, for an odd number of digits d;  then the folds of `pseudo_mersenne`, n = 17 d
+Range:   x, y < 2^n + 2^(n - 17), so that the sum of two digits fits 18 bits, give v below the same bound, v = x y (mod p)
+
+(d + 1) / 2 DSP blocks accept a product every d cycles: d (d + 1) / 2 multiplications in place of d^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from amaranth.hdl import Module, Value
+
+from modmill.contract import UnsupportedError
+from modmill.design import Cost, Design, Source
+from modmill.designs.karatsuba.product import DIGIT, SUM, KaratsubaProduct, blocks, made, out, read
+from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
+from modmill.designs.pseudo_mersenne.shape import Kind as Folds
+from modmill.designs.pseudo_mersenne.shape import Params
+from modmill.numbers.rns.residues import signed_digits
+from modmill.rtl.digit_serial import Control
+from modmill.schedule import Operation, Operations, Step
+
+FEWEST, MOST = 11, 63
+"""Fewest digits: with fewer the results cannot leave in time. Most digits."""
+
+
+class Kind(Operations):
+    """The operations of the product, for digit u and column c."""
+
+    SQUARE = "D{}"
+    COLUMN = "P{}"  # the sums of the P of columns c and d + c, with 2 D
+    EXACT = "c{}"  # columns c and d + c
+
+
+class KaratsubaParams(Params):
+    """p = 2^``k`` - ``c`` on an odd number of ``digits``, one product every ``digits`` cycles."""
+
+    @property
+    def limit(self) -> int:
+        return (1 << self.n) + (1 << self.n - DIGIT)
+
+    @property
+    def origin(self) -> int:
+        """Cycle after acceptance in which the lowest digits are in the first register of `KaratsubaProduct`."""
+        return 3 - self.digits
+
+    @property
+    def folding(self) -> int:
+        return self.origin + out(self.digits)
+
+    def product_steps(self) -> Iterator[Step]:
+        d, start = self.digits, self.origin
+        squared = start + made(d)
+        in_order = start + read(d) + 1
+        squares = [Kind.SQUARE(u) for u in range(d)]
+        for u, square in enumerate(squares):
+            yield square.on("squares", squared + u - SUM + 1, SUM - 1, busy=1)
+        for c in range(d):
+            yield Kind.COLUMN(c).on("pairs", squared + c, in_order - squared, [squares[c // 2]] * (c % 2 == 0), busy=1)
+        for c in range(d):
+            reads = [Kind.COLUMN(c), *squares[: c + 1]]
+            yield Kind.EXACT(c).on("corrections", in_order + c, 1, reads, busy=1)
+        for c in range(d):
+            begin = in_order + 1 + c
+            yield Folds.READ(c).on("carries", begin, self.folding + c - begin, [Kind.EXACT(c)], busy=1)
+
+
+class Karatsuba(pseudo_mersenne.PseudoMersenne):
+    """The blocks and the folds for one modulus."""
+
+    params: KaratsubaParams
+
+    @property
+    def machine(self) -> type[Machine]:
+        return Machine
+
+    @property
+    def cost(self) -> Cost:
+        """A DSP block for two digits; constants are shifts."""
+        d = self.params.digits
+        return Cost(dsp=blocks(d), memory_bits=0, multiplications=d * (d + 1) // 2)
+
+    def multiplied(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[str, Any]]:
+        d = len(x)
+        squares = [a * b for a, b in zip(x, y, strict=True)]
+
+        def column(k: int) -> tuple[int, int]:
+            """Column k with the squares in its sums of pairs, and the column itself."""
+            total = 2 * squares[k // 2] if k % 2 == 0 and k // 2 < d else 0
+            indices = range(max(0, k - d + 1), min(k, d - 1) + 1)
+            total += sum((x[i] + x[k - i]) * (y[i] + y[k - i]) for i in indices if i < k - i)
+            return total, total - sum(squares[i] for i in indices)
+
+        columns = [[column(c), column(d + c)] for c in range(d)]
+        yield from ((f"D{u}", square) for u, square in enumerate(squares))
+        yield from ((f"P{c}", [one[0] for one in both]) for c, both in enumerate(columns))
+        yield from ((f"c{c}", [one[1] for one in both]) for c, both in enumerate(columns))
+
+    def facts(self) -> list[tuple[str, str]]:
+        p = self.params
+        kept = [fact for fact in super().facts() if fact[0] in ("modulus", "C", "after each fold")]
+        return [
+            *kept,
+            ("digits", f"d = {p.digits} of {DIGIT} bits; folds at 2^{p.n}"),
+            ("slots", f"{p.digits} squares and {p.digits * (p.digits - 1) // 2} pairs on {blocks(p.digits)} DSP blocks"),
+            ("operands", f"below 2^{p.n} + 2^{p.n - DIGIT}, about {float(self.bounds[0]):.6g} p"),
+        ]
+
+
+class Machine(pseudo_mersenne.Machine):
+    """The product and the folds, with the multiplier interface. Both operands pass digit by digit, the lowest first."""
+
+    def read_in(self, operand: int, bit: int) -> tuple[int, int]:
+        return super().read_in(1, bit)
+
+    def _feed(self, m: Module, control: Control) -> None:
+        order = range(self.frame.digits)
+        for name, port, digit in (("scan_x", self.i_a, control.x), ("scan_y", self.i_b, control.y)):
+            m.d.comb += digit.eq(self._scanned(m, control, name, port, order))
+
+    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
+        p = self._params
+        assert isinstance(p, KaratsubaParams)
+
+        def at(*cycles: int) -> Value:
+            return control.any(*(p.origin + cycle for cycle in cycles))
+
+        self._product = KaratsubaProduct(m, control.x, control.y, p.digits, at)
+        return self._product.low, self._product.high, 2
+
+    def product_register(self, operation: Operation) -> Any:
+        registers: dict[Any, Any] = {
+            Kind.SQUARE: self._product.square, Kind.COLUMN: self._product.in_order, Kind.EXACT: self._product.exact,
+        }  # fmt: skip
+        return registers[operation.kind]
+
+
+def fit(p: int) -> Karatsuba:
+    """The design for p. Raises UnsupportedError for a p whose number of digits is even or too small, or whose c is too
+    wide or has too many signed digits."""
+    k = p.bit_length()
+    c = (1 << k) - p
+    d = -(-k // DIGIT)
+    if d % 2 == 0 or not FEWEST <= d <= MOST:
+        raise UnsupportedError(
+            f"the modulus must have an odd number of digits of {DIGIT} bits, from {FEWEST} to {MOST}; this one, of {k} "
+            f"bits, has {d}"
+        )
+    count = len(signed_digits(c))
+    if count > pseudo_mersenne.TERMS_MAX:
+        raise UnsupportedError(
+            f"c = 2^{k} - p has {count} signed digits, at most {pseudo_mersenne.TERMS_MAX} are accepted"
+        )
+    params = KaratsubaParams(k, c, d, 1, d)
+    if params.top_bound > 2 * p:
+        raise UnsupportedError(
+            f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
+        )
+    return Karatsuba(p, params, {})
+
+
+DESIGNS = (
+    Design(
+        name="karatsuba", page="karatsuba",
+        title="Multiplication modulo 2^k - c by Karatsuba's trick for all pairs of digits, folds by shifts",
+        source=Source(
+            "A. A. Karatsuba, Y. P. Ofman; A. Weimerskirch, C. Paar",
+            "Multiplication of Multidigit Numbers on Automata; Generalizations of the Karatsuba Algorithm for Efficient "
+            "Implementations",
+            "Soviet Physics Doklady 7; report", 1963, "array, order of the pairs and folds are ours",
+        ),
+        needs=f"p = 2^k - c with an odd number of digits of {DIGIT} bits, and c of few signed digits",
+        settings=(),
+        solve=fit,
+    ),
+)  # fmt: skip
