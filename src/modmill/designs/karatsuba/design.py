@@ -5,7 +5,8 @@
 Source:  A. A. Karatsuba, Y. P. Ofman: Multiplication of Multidigit Numbers on Automata. Soviet Physics Doklady 7, 1963;
          for pairs of digits A. Weimerskirch, C. Paar: Generalizations of the Karatsuba Algorithm for Efficient
          Implementations. 2003; the reduction as in `pseudo_mersenne`. The array and its order of pairs are ours.
-Formula: as in `product`, for an odd number of digits d;  then the folds of `pseudo_mersenne`, n = 17 d
+Formula: as in `product`, for an odd number of digits d;  then the folds of `pseudo_mersenne`, n = 17 d; if C is short
+         the first one in the columns: column c + C column (d + c)
 Range:   x, y < 2^n + 2^(n - 17), so that the sum of two digits fits 18 bits, give v below the same bound, v = x y (mod p)
 
 (d + 1) / 2 DSP blocks accept a product every d cycles: d (d + 1) / 2 multiplications in place of d^2.
@@ -20,7 +21,9 @@ from amaranth.hdl import Module, Value
 
 from modmill.contract import UnsupportedError
 from modmill.design import Cost, Design, Source
-from modmill.designs.karatsuba.product import DIGIT, SUM, KaratsubaProduct, blocks, made, out, read
+from modmill.designs.karatsuba.product import (
+    DIGIT, SUM, FoldedProduct, KaratsubaProduct, blocks, folded, levels, made, out, read,
+)  # fmt: skip
 from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.pseudo_mersenne.shape import Params
@@ -40,6 +43,20 @@ class Kind(Operations):
     EXACT = "c{}"  # columns c and d + c
 
 
+def digits_of(number: int, d: int) -> list[int]:
+    """The ``d`` digits of ``number``, the lowest first; the last has all remaining bits."""
+    return [number >> DIGIT * j & ((1 << DIGIT) - 1 if j < d - 1 else -1) for j in range(d)]
+
+
+def largest_halves(d: int) -> tuple[int, int]:
+    """The largest sums of the lower d columns, and of the higher ones, for digits below 2^DIGIT and a highest one of at
+    most that."""
+    x = [*[(1 << DIGIT) - 1] * (d - 1), 1 << DIGIT]
+    columns = [sum(x[i] * x[k - i] for i in range(max(0, k - d + 1), min(k, d - 1) + 1)) for k in range(2 * d)]
+    low, high = (sum(v << DIGIT * k for k, v in enumerate(half)) for half in (columns[:d], columns[d:]))
+    return low, high
+
+
 class KaratsubaParams(Params):
     """p = 2^``k`` - ``c`` on an odd number of ``digits``, one product every ``digits`` cycles."""
 
@@ -53,13 +70,26 @@ class KaratsubaParams(Params):
         return 3 - self.digits
 
     @property
+    def merged(self) -> bool:
+        """Whether the product includes the first fold, column by column."""
+        return 1 < self.C < 1 << DIGIT
+
+    @property
+    def before_folds(self) -> tuple[int, ...]:
+        if not self.merged:
+            return ()
+        low, high = largest_halves(self.digits)
+        return (low + self.C * high + 1,)
+
+    @property
     def folding(self) -> int:
-        return self.origin + out(self.digits)
+        d = self.digits
+        return self.origin + (folded(d, self.C) if self.merged else out(d))
 
     def product_steps(self) -> Iterator[Step]:
         d, start = self.digits, self.origin
         squared = start + made(d)
-        in_order = start + read(d) + 1
+        in_order = start + read(d) + 1 + (levels(self.C) if self.merged else 0)
         squares = [Kind.SQUARE(u) for u in range(d)]
         for u, square in enumerate(squares):
             yield square.on("squares", squared + u - SUM + 1, SUM - 1, busy=1)
@@ -70,7 +100,8 @@ class KaratsubaParams(Params):
             yield Kind.EXACT(c).on("corrections", in_order + c, 1, reads, busy=1)
         for c in range(d):
             begin = in_order + 1 + c
-            yield Folds.READ(c).on("carries", begin, self.folding + c - begin, [Kind.EXACT(c)], busy=1)
+            done = Folds.FOLD(1, c) if self.merged else Folds.READ(c)
+            yield done.on("carries", begin, self.folding + c - begin, [Kind.EXACT(c)], busy=1)
 
 
 class Karatsuba(pseudo_mersenne.PseudoMersenne):
@@ -89,7 +120,7 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
         return Cost(dsp=blocks(d), memory_bits=0, multiplications=d * (d + 1) // 2)
 
     def multiplied(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[str, Any]]:
-        d = len(x)
+        d, C = len(x), self.params.C
         squares = [a * b for a, b in zip(x, y, strict=True)]
 
         def column(k: int) -> tuple[int, int]:
@@ -100,9 +131,21 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
             return total, total - sum(squares[i] for i in indices)
 
         columns = [[column(c), column(d + c)] for c in range(d)]
+        if self.params.merged:
+            columns = [[(low[0] + C * high[0], low[1] + C * high[1])] for low, high in columns]
         yield from ((f"D{u}", square) for u, square in enumerate(squares))
         yield from ((f"P{c}", [one[0] for one in both]) for c, both in enumerate(columns))
         yield from ((f"c{c}", [one[1] for one in both]) for c, both in enumerate(columns))
+
+    def folded(self, a: int, b: int) -> tuple[str, int]:
+        if not self.params.merged:
+            return super().folded(a, b)
+        d = self.params.digits
+        x, y = (digits_of(number, d) for number in (a, b))
+        high = sum(
+            sum(x[i] * y[k - i] for i in range(k - d + 1, d)) << DIGIT * (k - d) for k in range(d, 2 * d - 1)
+        )
+        return "v1.", a * b - (high << self.params.n) + self.params.C * high
 
     def facts(self) -> list[tuple[str, str]]:
         p = self.params
@@ -133,7 +176,8 @@ class Machine(pseudo_mersenne.Machine):
         def at(*cycles: int) -> Value:
             return control.any(*(p.origin + cycle for cycle in cycles))
 
-        self._product = KaratsubaProduct(m, control.x, control.y, p.digits, at)
+        digits = control.x, control.y, p.digits, at
+        self._product = FoldedProduct(m, *digits, p.C) if p.merged else KaratsubaProduct(m, *digits)
         return self._product.low, self._product.high, 2
 
     def product_register(self, operation: Operation) -> Any:

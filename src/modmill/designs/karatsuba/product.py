@@ -21,12 +21,13 @@ unless e <= min(u, n - 1 - u). Up to this block the sums belong to one of the tw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.memory import Memory
 
+from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.free_running import free_running
 from modmill.rtl.product import one_tile
@@ -74,14 +75,17 @@ def largest(n: int) -> tuple[int, int]:
     return (n // 2) * (2 * top - 1) ** 2 + 2 * top**2, n * top**2
 
 
-class KaratsubaProduct:
-    """The product of the digits at ``x`` and ``y``, where digit u arrives in cycle u - 1, and all others in between.
+class Pairs:
+    """The squares and the sums of pairs for the digits at ``x`` and ``y``, where digit u arrives in cycle u - 1, one
+    product after another.
 
-    ``at``: returns a registered strobe of the given cycles, modulo n. ``low``, ``high``: digits c and n + c of the
-    product in cycle `out` (n) + c. The highest digit of each operand is at most 2^DIGIT, so the highest digit of the
-    product has at most HIGHEST bits.
-    Cost: `blocks` (n), about 130 LUTs and 200 flip-flops for each.
+    ``at``: returns a registered strobe of the given cycles, modulo n. ``low``, ``high``: digits of the result, two in
+    each cycle; `KaratsubaProduct` and `FoldedProduct` define them. The highest digit of each operand is at most
+    2^DIGIT. Cost: `blocks` (n), about 100 LUTs and 150 flip-flops for each.
     """
+
+    low: Value
+    high: Value
 
     def __init__(self, m: Module, x: Value, y: Value, n: int, at: Callable[..., Value]) -> None:
         if n < DIGITS_MIN or n % 2 == 0:
@@ -91,9 +95,8 @@ class KaratsubaProduct:
         self.taps = [self._taps(name, digit) for name, digit in (("x", x), ("y", y))]
         wide = largest(n)[0].bit_length()
         self.square = later(m, one_tile(m, self._tap(0, n // 2 + 2), self._tap(1, n // 2 + 2), TILE, "squares"), "D")
-        first, rest = self._chain(wide)
-        low, high = self._columns(first, rest, wide)
-        self._digits(low, high)
+        self._wide = wide
+        self._first, self._rest = self._chain(wide)
 
     def _taps(self, name: str, digit: Value) -> list[Value]:
         """Register k has the digit of k cycles ago."""
@@ -130,36 +133,44 @@ class KaratsubaProduct:
         m.d.sync += first.eq(hold + (self.square << 1))
         return first, later(m, acc, "rest_part")
 
-    def _columns(self, first: Value, rest: Value, wide: int) -> tuple[Value, Value]:
-        """Columns c and n + c in cycle READ + 1 + c, without the corrections.
+    def _columns(self) -> tuple[Value, Value]:
+        """Both columns 2 u, the lower and the higher, in cycle END + u + 1 (for u <= n / 2 END + n + u + 1), without
+        the corrections.
 
-        Column 2 u with u <= n / 2: its first part is the lower column of this product, and its rest the higher column
-        of the product before.
+        For u <= n / 2 the first part is the lower column of this product, and the rest the higher column of the product
+        before.
         """
+        m, n = self._m, self._n
+        lower_first = self._at(*(end(n) + u for u in range(n // 2 + 1)))
+        waited = self._lines.line(self._first, n, name="first_waited")
+        low, high = (Signal(self._wide, name=f"{name}_column", reset_less=True) for name in ("low", "high"))
+        m.d.sync += [low.eq(Mux(lower_first, waited, self._rest)), high.eq(Mux(lower_first, self._rest, self._first))]
+        return low, high
+
+    def _ordered(self, columns: Value, late: int) -> Value:
+        """``columns``, which come ``late`` cycles after those of `_columns`: column c in cycle READ + late + 1 + c."""
         m, n, at = self._m, self._n, self._at
-        half = n // 2
-        lower_first = at(*(end(n) + u for u in range(half + 1)))
-        waited = self._lines.line(first, n, name="first_waited")
-        low, high = (Signal(wide, name=f"{name}_column", reset_less=True) for name in ("low", "high"))
-        m.d.sync += [low.eq(Mux(lower_first, waited, rest)), high.eq(Mux(lower_first, rest, first))]
-        m.submodules.order = order = Memory(shape=2 * wide, depth=n, init=[])
+        m.submodules.order = order = Memory(shape=len(columns), depth=n, init=[])
         write, port = order.write_port(), order.read_port(domain="comb")
         written, reading = (free_running(range(n), name=name) for name in ("column_written", "column_read"))
         m.d.sync += [
-            written.eq(Mux(at(end(n) + half + 1), 1, Mux(written == n - 2, 0, written + 2))),
-            reading.eq(Mux(at(read(n) - 1), 0, reading + 1)),
+            written.eq(Mux(at(end(n) + n // 2 + 1 + late), 1, Mux(written == n - 2, 0, written + 2))),
+            reading.eq(Mux(at(read(n) + late - 1), 0, reading + 1)),
         ]
-        m.d.comb += [
-            write.addr.eq(written), write.data.eq(Cat(low, high)), write.en.eq(1), port.addr.eq(reading),
-        ]  # fmt: skip
-        both = later(m, port.data, "columns_in_order")
-        self.in_order = [both[:wide], both[wide:]]
-        """Columns c and n + c in cycle READ + 1 + c, without the corrections."""
-        return both[:wide], both[wide:]
+        m.d.comb += [write.addr.eq(written), write.data.eq(columns), write.en.eq(1), port.addr.eq(reading)]
+        return later(m, port.data, "columns_in_order")
 
-    def _digits(self, low: Value, high: Value) -> None:
-        """Subtract the squares, and resolve the carries: ``low`` and ``high``."""
-        m, n, at = self._m, self._n, self._at
+
+class KaratsubaProduct(Pairs):
+    """``low``, ``high``: digits c and n + c of the product in cycle `out` (n) + c; the highest has at most HIGHEST
+    bits. Cost beyond `Pairs`: about 900 LUTs for 15 digits."""
+
+    def __init__(self, m: Module, x: Value, y: Value, n: int, at: Callable[..., Value]) -> None:
+        super().__init__(m, x, y, n, at)
+        both = self._ordered(Cat(*self._columns()), 0)
+        low, high = both[: self._wide], both[self._wide :]
+        self.in_order: list[Value] = [low, high]
+        """Columns c and n + c in cycle READ + 1 + c, without the corrections."""
         squares = largest(n)[1].bit_length()
         total, whole = (Signal(squares, name=name, reset_less=True) for name in ("D_total", "D_whole"))
         m.d.sync += total.eq(Mux(at(made(n)), 0, total) + self.square)
@@ -188,6 +199,97 @@ class KaratsubaProduct:
             digit.eq(sums[0]), self.high.eq(Mux(ends, sums[1], sums[1][:DIGIT])),
         ]  # fmt: skip
         self.low = self._lines.line(digit, n, name="low_waited")
+
+
+class FoldedProduct(Pairs):
+    """low + ``C`` high, where x y = low + 2^(n DIGIT) high, and low and high are the sums of the lower and of the higher
+    columns, C > 1 of at most DIGIT bits: column c is
+
+        V_c = (sum of the P of column c) + C (sum of the P of column n + c) + (C - 1) (D_0 + ... + D_c) - C (all D)
+
+    ``low``, ``high``: digits c and n + c of the result, in cycle `folded` (n, C) + c.
+    Cost beyond `Pairs`: about 600 LUTs for 15 digits and C = 19.
+    """
+
+    def __init__(self, m: Module, x: Value, y: Value, n: int, at: Callable[..., Value], C: int) -> None:
+        super().__init__(m, x, y, n, at)
+        late, width = levels(C), column_bits(n, C)
+        low, high = self._columns()
+        v = summed(m, [(low, 0, 1), *((high, k, sign) for k, sign in signed_digits(C))], late, width, "V")
+        in_order = self._ordered(v, late)
+        self.in_order: list[Value] = [in_order]
+        """V_c without the corrections, modulo 2^width, in cycle READ + levels + 1 + c."""
+
+        # ---- corrections: they begin with - C (all D), and (C - 1) D_c is added for each column
+        less = levels(C - 1, other=False)
+        scaled = summed(m, [(self.square, k, sign) for k, sign in signed_digits(C - 1)], less, width, "D_scaled")
+        square = self.square
+        for k in range(less):
+            square = later(m, square, f"D_later{k}")
+        whole, total = (Signal(width, name=name, reset_less=True) for name in ("D_whole", "D_total"))
+        added = Signal(width, name="D_added")
+        m.d.comb += added.eq(Mux(at(made(n) + less), 0, total) - scaled - square)
+        m.d.sync += total.eq(added)
+        with m.If(at(made(n) + less + n - 1)):
+            m.d.sync += whole.eq(added)
+        start = read(n) + late
+        waited = DelayLines(m, start - made(n) - less, name="squares").line(
+            scaled, start - made(n) - less, name="D_scaled_waited"
+        )
+        correction, exact = (Signal(width, name=name, reset_less=True) for name in ("correction", "exact"))
+        m.d.sync += [
+            correction.eq(Mux(at(start), whole, correction) + waited), exact.eq(in_order + correction),
+        ]  # fmt: skip
+        self.exact: list[Value] = [exact]
+        """V_c in cycle READ + levels + 2 + c."""
+
+        # ---- carries
+        carry, digit = Signal(width - DIGIT, name="carry", reset_less=True), Signal(DIGIT, name="digit", reset_less=True)
+        sum_ = Signal(width, name="sum")
+        m.d.comb += sum_.eq(exact + Mux(at(start + 2), 0, carry))
+        beyond = Signal(width - DIGIT, name="beyond", reset_less=True)
+        m.d.sync += [
+            digit.eq(sum_), carry.eq(sum_ >> DIGIT),
+            beyond.eq(Mux(at(start + n + 1), sum_ >> DIGIT, beyond >> DIGIT)),
+        ]  # fmt: skip
+        self.high = later(m, beyond[:DIGIT], "high_digit")
+        self.low = self._lines.line(digit, n, name="low_waited")
+
+
+def levels(constant: int, *, other: bool = True) -> int:
+    """Levels of the adder tree for a multiple of a number by ``constant``, and with ``other`` for one more term."""
+    return max(1, (len(signed_digits(constant)) + other - 1).bit_length())
+
+
+def column_bits(n: int, C: int) -> int:
+    """Bits of the sums of `FoldedProduct`: of V_c with its carry, and of the sums without corrections."""
+    return ((1 + C) * largest(n)[0]).bit_length() + 1
+
+
+def folded(n: int, C: int) -> int:
+    """Cycle of the lowest digits of `FoldedProduct`."""
+    return out(n) + levels(C)
+
+
+def summed(m: Module, terms: Sequence[tuple[Value, int, int]], depth: int, width: int, name: str) -> Value:
+    """The sum of (value, shift, sign) modulo 2^width, ``depth`` registers later; a tree with two terms a level."""
+    leaves: list[tuple[Value, int]] = [(Cat(Const(0, shift), value), sign) for value, shift, sign in terms]
+    for level in range(depth):
+        leaves.sort(key=lambda leaf: -leaf[1])
+        half = (len(leaves) + 1) // 2
+        following: list[tuple[Value, int]] = []
+        for k, pair in enumerate([leaves[j::half] for j in range(half)]):
+            total, sign = pair[0]
+            for other, other_sign in pair[1:]:
+                total = total + other if other_sign == sign else total - other
+            made_of = Signal(width, name=f"{name}{level}_{k}", reset_less=True)
+            m.d.sync += made_of.eq(total)
+            following.append((made_of, sign))
+        leaves = following
+    ((value, sign),) = leaves
+    if sign < 0:
+        raise ValueError("the sum must have a positive term")
+    return value
 
 
 def strobes(m: Module, phase: Signal, n: int, offset: int) -> Callable[..., Value]:

@@ -75,16 +75,20 @@ class PseudoMersenne(DesignInstance):
             return [v >> DIGIT * j & (mask if j < p.digits - 1 else -1) for j in range(p.digits)]
 
         yield from self.multiplied(digits(a), digits(b))
-        v = a * b
+        name, v = self.folded(a, b)
         high, low = v >> p.n, v & (1 << p.n) - 1
-        yield from ((f"x y{j}", list(pair)) for j, pair in enumerate(zip(digits(low), digits(high), strict=True)))
-        for k in range(1, p.folds + 1):
+        yield from ((f"{name}{j}", list(pair)) for j, pair in enumerate(zip(digits(low), digits(high), strict=True)))
+        for k in range(p.included + 1, p.folds + 1):
             v = fold(v, p.n, p.C)
             high, low = v >> p.n, v & (1 << p.n) - 1
             over = digits(high)
             for j, digit in enumerate(digits(v if k == p.folds else low)):
                 yield f"v{k}.{j}", [digit] if k == p.folds else [digit, over[j]]
         yield "v", v
+
+    def folded(self, a: int, b: int) -> tuple[str, int]:
+        """The value that enters the folds, and the name of its digits."""
+        return "x y", a * b
 
     def multiplied(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[str, Any]]:
         """The intermediates of the product of two numbers with these digits."""
@@ -163,7 +167,7 @@ class Machine(DigitSerial):
 
         # ---- folds
         at, low_digit, high_digit = p.folding, low, high
-        for k, unit in enumerate(self._folds, 1):
+        for k, unit in enumerate(self._folds, p.included + 1):
             m.submodules[f"fold{k}"] = unit
             m.d.comb += [unit.first.eq(control.at(at)), unit.low.eq(low_digit), unit.high.eq(high_digit)]
             at += unit.latency
@@ -227,8 +231,10 @@ class Machine(DigitSerial):
         match operation:
             case Operation(Kind.READ):
                 return halves
+            case Operation(Kind.FOLD, (k, _)) if k <= self._params.included:
+                return halves
             case Operation(Kind.FOLD, (k, j)):
-                unit = self._folds[k - 1]
+                unit = self._folds[k - 1 - self._params.included]
                 if unit.final:
                     return [unit.o_low if j == self._params.digits - 1 else unit.o_low[:DIGIT]]
                 return [unit.o_low, unit.o_high]

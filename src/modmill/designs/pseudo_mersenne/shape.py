@@ -52,7 +52,7 @@ class Params:
         """Exclusive bounds of v: the product's, then after each fold. Raises UnsupportedError if it is not below
         `limit` after FOLDS_MAX folds."""
         top = self.limit
-        bounds = [(top - 1) ** 2 + 1]
+        bounds = [(top - 1) ** 2 + 1, *self.before_folds]
         while bounds[-1] > top:
             if len(bounds) > FOLDS_MAX:
                 raise UnsupportedError(
@@ -64,16 +64,26 @@ class Params:
         return tuple(bounds)
 
     @property
+    def before_folds(self) -> tuple[int, ...]:
+        """Exclusive bounds of v after each fold that the product includes."""
+        return ()
+
+    @property
+    def included(self) -> int:
+        """Number of folds that the product includes."""
+        return len(self.before_folds)
+
+    @property
     def folds(self) -> int:
         """Number of folds."""
         return len(self.bounds) - 1
 
     def serial_folds(self) -> list[SerialFold]:
-        """The folding units, in order."""
-        gaps = self.interval > self.digits
+        """The folding units, in order; the first has the number included + 1."""
+        gaps, last = self.interval > self.digits, self.folds - 1
         return [
-            SerialFold(self.digits, DIGIT, self.C, DIGIT if k else HIGHEST + 1, final=k == self.folds - 1, gaps=gaps)
-            for k in range(self.folds)
+            SerialFold(self.digits, DIGIT, self.C, DIGIT if k else HIGHEST + 1, final=k == last, gaps=gaps)
+            for k in range(self.included, self.folds)
         ]
 
     @property
@@ -145,8 +155,8 @@ def _steps(p: Params) -> Iterator[Step]:
     digits among its reads that arrive while it is under way."""
     digits = range(p.digits)
     yield from p.product_steps()
-    at, before = p.folding, [Kind.READ(j) for j in digits]
-    for k, unit in enumerate(p.serial_folds(), 1):
+    at, before = p.folding, [Kind.FOLD(p.included, j) if p.included else Kind.READ(j) for j in digits]
+    for k, unit in enumerate(p.serial_folds(), p.included + 1):
         latency = unit.latency
         for j in digits:
             yield Kind.FOLD(k, j).on(f"fold {k}", at + j, latency, [before[j]], busy=1)
