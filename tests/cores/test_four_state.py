@@ -14,15 +14,16 @@ from modmill.flow import four_state as icarus
 from modmill.flow.simulate import Simulator, widths
 from modmill.flow.tools import ToolError
 
-WIDE = {"pseudo-mersenne", "solinas"}  # they need 52 bits, and a modulus near a power of two
+WIDE = {"pseudo-mersenne": 2**61 - 1, "solinas": 2**61 - 1, "karatsuba": 2**85 - 19}
+"""They need 52 or 69 bits, and a modulus near a power of two."""
 FIXED = {"kbe", "hbe"}  # their small cores have no cycle left in which a modulus could be loaded
 
 
 def small(design):
-    """Its core for 97 or 2^61 - 1: binary where there is such a form, loaded where a modulus can be."""
+    """Its core for 97 or that of WIDE: binary where there is such a form, loaded where a modulus can be."""
     name = design.name
     loadable = name not in FIXED and any(setting.name == "loadable" for setting in design.settings)
-    p = 2**61 - 1 if name in WIDE else 97
+    p = WIDE.get(name, 97)
     settings = {"loadable": True} if loadable else {}
     fitted = design.fit(p, **settings)
     return build(name, p, fitted.binary if "plain" in fitted.forms else "native", **settings)

@@ -26,7 +26,13 @@ FULL = ["secp256k1", "P-256"]
 HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm"}  # thousands of multipliers at full width: the fast simulator runs these
 CHAINED = {"montgomery-array", "kbe", "hbe", "sq-rns", "dq-rns", "shenoy-kumaresan", "sor-ring"}
 """Machines that take long here at full width and that the fast simulator runs there: chains, loaded moduli, engines."""
-OF_A_FORM = {"channel-multiply", "channel-reduce", "pseudo-mersenne", "solinas"}  # they serve moduli of a form only
+OF_A_FORM = {
+    "channel-multiply",
+    "channel-reduce",
+    "pseudo-mersenne",
+    "karatsuba",
+    "solinas",
+}  # they serve moduli of a form only
 SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}
 SLOW |= {(name, TOYS[2]) for name in MULTIPLIERS if name not in OF_A_FORM}
 """Machines of two rowers in Amaranth's simulator, which tests/rtl/test_extension.py runs too, and a modulus for which

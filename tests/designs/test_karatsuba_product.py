@@ -11,7 +11,14 @@ from amaranth.lib.wiring import In, Out
 
 from components import run_bench
 from modmill.designs.karatsuba.product import (
-    DIGIT, DIGITS_MIN, HIGHEST, FoldedProduct, KaratsubaProduct, folded, out, strobes,
+    DIGIT,
+    DIGITS_MIN,
+    HIGHEST,
+    FoldedProduct,
+    KaratsubaProduct,
+    folded,
+    out,
+    strobes,
 )  # fmt: skip
 
 
@@ -49,13 +56,16 @@ def halves(x, y, n):
 
 
 @pytest.mark.parametrize(
-    ("n", "C"), [*((n, 0) for n in (5, 7, 9, 15, 17, 31)), (5, 2), (7, 64), (15, 19), (11, 3), (31, 2**17 - 1), (9, 0x5555)]
+    ("n", "C"),
+    [*((n, 0) for n in (5, 7, 9, 15, 17, 31)), (5, 2), (7, 64), (15, 19), (11, 3), (31, 2**17 - 1), (9, 0x5555)],
 )
 def test_products(n, C):
     rnd = random.Random(n)
     top = (1 << DIGIT * n) + (1 << DIGIT * (n - 1)) - 1
     special = [0, 1, top, (1 << DIGIT * n) - 1, int("01" * (DIGIT * n // 2), 2), 1 << DIGIT * (n - 1)]
-    pairs = [(x, y) for x in special for y in special[:3]] + [(rnd.randrange(top), rnd.randrange(top)) for _ in range(6)]
+    pairs = [(x, y) for x in special for y in special[:3]] + [
+        (rnd.randrange(top), rnd.randrange(top)) for _ in range(6)
+    ]
     found = []
 
     async def bench(ctx):
@@ -78,11 +88,10 @@ def test_products(n, C):
 
     block = Block(n, C)
     run_bench(block, bench)
-    if C:
-        expected = [low + C * high for low, high in (halves(x, y, n) for x, y in pairs)]
-    else:
-        expected = [x * y for x, y in pairs]
-    assert found[: len(pairs)] == expected
+    for (x, y), value in zip(pairs, found, strict=False):
+        low, high = halves(x, y, n)
+        assert value == (low + C * high if C else x * y)
+    assert len(found) >= len(pairs)
 
 
 @pytest.mark.parametrize("n", [DIGITS_MIN - 2, DIGITS_MIN + 1])

@@ -11,7 +11,13 @@ from modmill.designs import DESIGNS, design
 from modmill.numbers.moduli import parse_modulus
 
 M61, P256 = 2**61 - 1, parse_modulus("P-256").value
-FITS = {"solinas": (1 << 127) - 1, "channel-multiply": M61, "channel-reduce": M61, "pseudo-mersenne": 2**255 - 19}
+FITS = {
+    "solinas": (1 << 127) - 1,
+    "channel-multiply": M61,
+    "channel-reduce": M61,
+    "pseudo-mersenne": 2**255 - 19,
+    "karatsuba": 2**255 - 19,
+}
 """Moduli that these designs take; the others take P-256."""
 WITH = {
     **{(name, "n"): {"w": 34} for name in ("sq-rns", "dq-rns", "shenoy-kumaresan")},

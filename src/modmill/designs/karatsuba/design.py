@@ -7,9 +7,9 @@ Source:  A. A. Karatsuba, Y. P. Ofman: Multiplication of Multidigit Numbers on A
          Implementations. 2003; the reduction as in `pseudo_mersenne`. The array and its order of pairs are ours.
 Formula: as in `product`, for an odd number of digits d;  then the folds of `pseudo_mersenne`, n = 17 d; if C is short
          the first one in the columns: column c + C column (d + c)
-Range:   x, y < 2^n + 2^(n - 17), so that the sum of two digits fits 18 bits, give v below the same bound, v = x y (mod p)
+Range:   x, y < 2^n + 2^(n - 17), so that the sum of two digits fits 18 bits, give v below that bound, v = x y (mod p)
 
-(d + 1) / 2 DSP blocks accept a product every d cycles: d (d + 1) / 2 multiplications in place of d^2.
+(d + 1) / 2 DSP blocks take a product every d cycles: d (d + 1) / 2 multiplications in place of d^2.
 """
 
 from __future__ import annotations
@@ -22,17 +22,28 @@ from amaranth.hdl import Module, Value
 from modmill.contract import UnsupportedError
 from modmill.design import Cost, Design, Source
 from modmill.designs.karatsuba.product import (
-    DIGIT, SUM, FoldedProduct, KaratsubaProduct, blocks, folded, levels, made, out, read,
+    DIGIT,
+    DIGITS_MIN,
+    SUM,
+    FoldedProduct,
+    KaratsubaProduct,
+    blocks,
+    folded,
+    levels,
+    made,
+    out,
+    read,
 )  # fmt: skip
 from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.pseudo_mersenne.shape import Params
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.digit_serial import Control
+from modmill.rtl.digits import Results
 from modmill.schedule import Operation, Operations, Step
 
-FEWEST, MOST = 11, 63
-"""Fewest digits: with fewer the results cannot leave in time. Most digits."""
+MOST = 63
+"""Most digits."""
 
 
 class Kind(Operations):
@@ -58,7 +69,8 @@ def largest_halves(d: int) -> tuple[int, int]:
 
 
 class KaratsubaParams(Params):
-    """p = 2^``k`` - ``c`` on an odd number of ``digits``, one product every ``digits`` cycles."""
+    """p = 2^``k`` - ``c`` on an odd number of ``digits``, one product every ``digits`` cycles; below 11 digits every
+    second period only, because results take longer to leave."""
 
     @property
     def limit(self) -> int:
@@ -142,9 +154,7 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
             return super().folded(a, b)
         d = self.params.digits
         x, y = (digits_of(number, d) for number in (a, b))
-        high = sum(
-            sum(x[i] * y[k - i] for i in range(k - d + 1, d)) << DIGIT * (k - d) for k in range(d, 2 * d - 1)
-        )
+        high = sum(sum(x[i] * y[k - i] for i in range(k - d + 1, d)) << DIGIT * (k - d) for k in range(d, 2 * d - 1))
         return "v1.", a * b - (high << self.params.n) + self.params.C * high
 
     def facts(self) -> list[tuple[str, str]]:
@@ -153,7 +163,10 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
         return [
             *kept,
             ("digits", f"d = {p.digits} of {DIGIT} bits; folds at 2^{p.n}"),
-            ("slots", f"{p.digits} squares and {p.digits * (p.digits - 1) // 2} pairs on {blocks(p.digits)} DSP blocks"),
+            (
+                "slots",
+                f"{p.digits} squares and {p.digits * (p.digits - 1) // 2} pairs on {blocks(p.digits)} DSP blocks",
+            ),
             ("operands", f"below 2^{p.n} + 2^{p.n - DIGIT}, about {float(self.bounds[0]):.6g} p"),
         ]
 
@@ -174,7 +187,7 @@ class Machine(pseudo_mersenne.Machine):
         assert isinstance(p, KaratsubaParams)
 
         def at(*cycles: int) -> Value:
-            return control.any(*(p.origin + cycle for cycle in cycles))
+            return control.any(*(p.origin + c + again for c in cycles for again in range(0, p.interval, p.digits)))
 
         digits = control.x, control.y, p.digits, at
         self._product = FoldedProduct(m, *digits, p.C) if p.merged else KaratsubaProduct(m, *digits)
@@ -193,17 +206,17 @@ def fit(p: int) -> Karatsuba:
     k = p.bit_length()
     c = (1 << k) - p
     d = -(-k // DIGIT)
-    if d % 2 == 0 or not FEWEST <= d <= MOST:
+    if d % 2 == 0 or not DIGITS_MIN <= d <= MOST:
         raise UnsupportedError(
-            f"the modulus must have an odd number of digits of {DIGIT} bits, from {FEWEST} to {MOST}; this one, of {k} "
-            f"bits, has {d}"
+            f"the modulus must have an odd number of digits of {DIGIT} bits, from {DIGITS_MIN} to {MOST}; this one, of "
+            f"{k} bits, has {d}"
         )
     count = len(signed_digits(c))
     if count > pseudo_mersenne.TERMS_MAX:
         raise UnsupportedError(
             f"c = 2^{k} - p has {count} signed digits, at most {pseudo_mersenne.TERMS_MAX} are accepted"
         )
-    params = KaratsubaParams(k, c, d, 1, d)
+    params = KaratsubaParams(k, c, d, 1, -(-Results.spacing(d) // d) * d)
     if params.top_bound > 2 * p:
         raise UnsupportedError(
             f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
@@ -217,8 +230,8 @@ DESIGNS = (
         title="Multiplication modulo 2^k - c by Karatsuba's trick for all pairs of digits, folds by shifts",
         source=Source(
             "A. A. Karatsuba, Y. P. Ofman; A. Weimerskirch, C. Paar",
-            "Multiplication of Multidigit Numbers on Automata; Generalizations of the Karatsuba Algorithm for Efficient "
-            "Implementations",
+            "Multiplication of Multidigit Numbers on Automata; Generalizations of the Karatsuba Algorithm for "
+            "Efficient Implementations",
             "Soviet Physics Doklady 7; report", 1963, "array, order of the pairs and folds are ours",
         ),
         needs=f"p = 2^k - c with an odd number of digits of {DIGIT} bits, and c of few signed digits",

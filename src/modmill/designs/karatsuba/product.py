@@ -3,11 +3,11 @@
 """The full product of two numbers of n digits, n odd, by Karatsuba's trick for every pair of digits.
 
     D_u = x_u y_u;  P_(i,j) = (x_i + x_j) (y_i + y_j) = x_i y_j + x_j y_i + D_i + D_j
-    column k of x y = sum of P_(i,j) over i < j, i + j = k;  + 2 D_(k/2) if k is even;  - sum of D_i over 0 <= i, k - i < n
+    column k of x y = sum of P_(i,j) over i < j, i + j = k;  + 2 D_(k/2) for even k;  - sum of D_i over 0 <= i, k - i < n
 
 That are n squares D and n (n - 1) / 2 pairs: (n + 1) / 2 DSP blocks, each busy in every cycle, take a product every n
-cycles. Block e multiplies the digits u - e and u + e modulo n, for all u, and block 0 the squares. All of them belong to
-column 2 u modulo n: to the lower one, 2 u mod n, or to the higher one, n above it. The indices of block e wrap around
+cycles. Block e multiplies the digits u - e and u + e modulo n, for all u, and block 0 the squares. All of them belong
+to column 2 u modulo n: to the lower one, 2 u mod n, or to the higher one, n above it. The indices of block e wrap around
 unless e <= min(u, n - 1 - u). Up to this block the sums belong to one of the two columns, from there on to the other.
 
     cycle u                  digit u is in the first register of a line through which both operands pass
@@ -202,8 +202,8 @@ class KaratsubaProduct(Pairs):
 
 
 class FoldedProduct(Pairs):
-    """low + ``C`` high, where x y = low + 2^(n DIGIT) high, and low and high are the sums of the lower and of the higher
-    columns, C > 1 of at most DIGIT bits: column c is
+    """low + ``C`` high, where x y = low + 2^(n DIGIT) high, with the sums low of the lower columns and high of the
+    higher ones, and C > 1 of at most DIGIT bits: column c is
 
         V_c = (sum of the P of column c) + C (sum of the P of column n + c) + (C - 1) (D_0 + ... + D_c) - C (all D)
 
@@ -244,7 +244,10 @@ class FoldedProduct(Pairs):
         """V_c in cycle READ + levels + 2 + c."""
 
         # ---- carries
-        carry, digit = Signal(width - DIGIT, name="carry", reset_less=True), Signal(DIGIT, name="digit", reset_less=True)
+        carry, digit = (
+            Signal(width - DIGIT, name="carry", reset_less=True),
+            Signal(DIGIT, name="digit", reset_less=True),
+        )
         sum_ = Signal(width, name="sum")
         m.d.comb += sum_.eq(exact + Mux(at(start + 2), 0, carry))
         beyond = Signal(width - DIGIT, name="beyond", reset_less=True)
