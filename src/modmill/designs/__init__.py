@@ -31,8 +31,8 @@ from modmill.numbers.shown import shortened
 DESIGNS: tuple[Design, ...] = (
     *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *sq_rns.DESIGNS,
     *shenoy_kumaresan.DESIGNS, *montgomery_array.DESIGNS, *pseudo_mersenne.DESIGNS, *karatsuba.DESIGNS,
-    *solinas.DESIGNS, *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS, *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS,
-    *wide.DESIGNS, *extension.DESIGNS, *reduction.DESIGNS, *channel.DESIGNS,
+    *solinas.DESIGNS, *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS, *mcivor.DESIGNS, *iddmm.DESIGNS,
+    *orup.DESIGNS, *wide.DESIGNS, *extension.DESIGNS, *reduction.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip
 
 

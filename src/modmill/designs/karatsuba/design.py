@@ -5,11 +5,11 @@
 Source:  A. A. Karatsuba, Y. P. Ofman: Multiplication of Multidigit Numbers on Automata. Soviet Physics Doklady 7, 1963;
          for pairs of digits A. Weimerskirch, C. Paar: Generalizations of the Karatsuba Algorithm for Efficient
          Implementations. 2003; the reduction as in `pseudo_mersenne`. The array and its order of pairs are ours.
-Formula: as in `product`, for an odd number of digits d;  then the folds of `pseudo_mersenne`, n = 17 d; if C is short
-         the first one in the columns: column c + C column (d + c)
+Formula: as in `product`, with one digit more, which is zero, if their number d is even;  then the folds of
+         `pseudo_mersenne`, n = 17 d; for odd d and a short C the first one in the columns: column c + C column (d + c)
 Range:   x, y < 2^n + 2^(n - 17), so that the sum of two digits fits 18 bits, give v below that bound, v = x y (mod p)
 
-(d + 1) / 2 DSP blocks take a product every d cycles: d (d + 1) / 2 multiplications in place of d^2.
+For odd d, (d + 1) / 2 DSP blocks take a product every d cycles: d (d + 1) / 2 multiplications in place of d^2.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Cat, Module, Mux, Value
 
 from modmill.contract import UnsupportedError
 from modmill.design import Cost, Design, Source
 from modmill.designs.karatsuba.product import (
     DIGIT,
-    DIGITS_MIN,
+    HIGHEST,
     SUM,
     FoldedProduct,
     KaratsubaProduct,
@@ -38,12 +38,13 @@ from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.pseudo_mersenne.shape import Params
 from modmill.numbers.rns.residues import signed_digits
+from modmill.rtl.delay import later
 from modmill.rtl.digit_serial import Control
 from modmill.rtl.digits import Results
 from modmill.schedule import Operation, Operations, Step
 
-MOST = 63
-"""Most digits."""
+FEWEST, MOST = 4, 63
+"""Fewest and most digits."""
 
 
 class Kind(Operations):
@@ -69,8 +70,13 @@ def largest_halves(d: int) -> tuple[int, int]:
 
 
 class KaratsubaParams(Params):
-    """p = 2^``k`` - ``c`` on an odd number of ``digits``, one product every ``digits`` cycles; below 11 digits every
-    second period only, because results take longer to leave."""
+    """p = 2^``k`` - ``c``: one product every `slots` cycles; below 11 digits every second period only, because results
+    take longer to leave."""
+
+    @property
+    def slots(self) -> int:
+        """Digits of the product's operands, an odd number: one more, which is zero, if the number of digits is even."""
+        return self.digits | 1
 
     @property
     def limit(self) -> int:
@@ -84,7 +90,7 @@ class KaratsubaParams(Params):
     @property
     def merged(self) -> bool:
         """Whether the product includes the first fold, column by column."""
-        return 1 < self.C < 1 << DIGIT
+        return 1 < self.C < 1 << DIGIT and self.slots == self.digits
 
     @property
     def before_folds(self) -> tuple[int, ...]:
@@ -95,22 +101,21 @@ class KaratsubaParams(Params):
 
     @property
     def folding(self) -> int:
-        d = self.digits
-        return self.origin + (folded(d, self.C) if self.merged else out(d))
+        return self.origin + (folded(self.slots, self.C) if self.merged else out(self.slots))
 
     def product_steps(self) -> Iterator[Step]:
-        d, start = self.digits, self.origin
-        squared = start + made(d)
-        in_order = start + read(d) + 1 + (levels(self.C) if self.merged else 0)
-        squares = [Kind.SQUARE(u) for u in range(d)]
+        n, start = self.slots, self.origin
+        squared = start + made(n)
+        in_order = start + read(n) + 1 + (levels(self.C) if self.merged else 0)
+        squares = [Kind.SQUARE(u) for u in range(n)]
         for u, square in enumerate(squares):
             yield square.on("squares", squared + u - SUM + 1, SUM - 1, busy=1)
-        for c in range(d):
+        for c in range(n):
             yield Kind.COLUMN(c).on("pairs", squared + c, in_order - squared, [squares[c // 2]] * (c % 2 == 0), busy=1)
-        for c in range(d):
+        for c in range(n):
             reads = [Kind.COLUMN(c), *squares[: c + 1]]
             yield Kind.EXACT(c).on("corrections", in_order + c, 1, reads, busy=1)
-        for c in range(d):
+        for c in range(self.digits):
             begin = in_order + 1 + c
             done = Folds.FOLD(1, c) if self.merged else Folds.READ(c)
             yield done.on("carries", begin, self.folding + c - begin, [Kind.EXACT(c)], busy=1)
@@ -128,11 +133,12 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
     @property
     def cost(self) -> Cost:
         """A DSP block for two digits; constants are shifts."""
-        d = self.params.digits
-        return Cost(dsp=blocks(d), memory_bits=0, multiplications=d * (d + 1) // 2)
+        n = self.params.slots
+        return Cost(dsp=blocks(n), memory_bits=0, multiplications=n * (n + 1) // 2)
 
     def multiplied(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[str, Any]]:
-        d, C = len(x), self.params.C
+        d, C = self.params.slots, self.params.C
+        x, y = ([*digits, 0][:d] for digits in (x, y))
         squares = [a * b for a, b in zip(x, y, strict=True)]
 
         def column(k: int) -> tuple[int, int]:
@@ -163,10 +169,7 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
         return [
             *kept,
             ("digits", f"d = {p.digits} of {DIGIT} bits; folds at 2^{p.n}"),
-            (
-                "slots",
-                f"{p.digits} squares and {p.digits * (p.digits - 1) // 2} pairs on {blocks(p.digits)} DSP blocks",
-            ),
+            ("slots", f"{p.slots} squares and {p.slots * (p.slots - 1) // 2} pairs on {blocks(p.slots)} DSP blocks"),
             ("operands", f"below 2^{p.n} + 2^{p.n - DIGIT}, about {float(self.bounds[0]):.6g} p"),
         ]
 
@@ -187,11 +190,16 @@ class Machine(pseudo_mersenne.Machine):
         assert isinstance(p, KaratsubaParams)
 
         def at(*cycles: int) -> Value:
-            return control.any(*(p.origin + c + again for c in cycles for again in range(0, p.interval, p.digits)))
+            return control.any(*(p.origin + c + again for c in cycles for again in range(0, p.interval, p.slots)))
 
-        digits = control.x, control.y, p.digits, at
-        self._product = FoldedProduct(m, *digits, p.C) if p.merged else KaratsubaProduct(m, *digits)
-        return self._product.low, self._product.high, 2
+        operands = control.x, control.y, p.slots, at
+        self._product = FoldedProduct(m, *operands, p.C) if p.merged else KaratsubaProduct(m, *operands)
+        if p.slots == p.digits:
+            return self._product.low, self._product.high, 2
+        # the higher half begins with the highest digit of the lower one, which comes first
+        following = Mux(at(out(p.slots) - 1), self._product.early, self._product.high)
+        top = Mux(at(out(p.slots) + p.digits - 1), following[: HIGHEST - DIGIT], 0)
+        return self._product.low, Cat(later(m, following[:DIGIT], "high_digit"), top), 2
 
     def product_register(self, operation: Operation) -> Any:
         registers: dict[Any, Any] = {
@@ -201,22 +209,22 @@ class Machine(pseudo_mersenne.Machine):
 
 
 def fit(p: int) -> Karatsuba:
-    """The design for p. Raises UnsupportedError for a p whose number of digits is even or too small, or whose c is too
-    wide or has too many signed digits."""
+    """The design for p. Raises UnsupportedError for a p that is too short or too long, or whose c is too wide or has
+    too many signed digits."""
     k = p.bit_length()
     c = (1 << k) - p
     d = -(-k // DIGIT)
-    if d % 2 == 0 or not DIGITS_MIN <= d <= MOST:
+    if not FEWEST <= d <= MOST:
         raise UnsupportedError(
-            f"the modulus must have an odd number of digits of {DIGIT} bits, from {DIGITS_MIN} to {MOST}; this one, of "
-            f"{k} bits, has {d}"
+            f"the modulus must have {DIGIT * (FEWEST - 1) + 1} to {DIGIT * MOST} bits, this one has {k}"
         )
     count = len(signed_digits(c))
     if count > pseudo_mersenne.TERMS_MAX:
         raise UnsupportedError(
             f"c = 2^{k} - p has {count} signed digits, at most {pseudo_mersenne.TERMS_MAX} are accepted"
         )
-    params = KaratsubaParams(k, c, d, 1, -(-Results.spacing(d) // d) * d)
+    slots = d | 1
+    params = KaratsubaParams(k, c, d, 1, -(-Results.spacing(d) // slots) * slots)
     if params.top_bound > 2 * p:
         raise UnsupportedError(
             f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
@@ -234,7 +242,7 @@ DESIGNS = (
             "Efficient Implementations",
             "Soviet Physics Doklady 7; report", 1963, "array, order of the pairs and folds are ours",
         ),
-        needs=f"p = 2^k - c with an odd number of digits of {DIGIT} bits, and c of few signed digits",
+        needs="p = 2^k - c with c of few signed digits",
         settings=(),
         solve=fit,
     ),

@@ -3,12 +3,12 @@
 """The full product of two numbers of n digits, n odd, by Karatsuba's trick for every pair of digits.
 
     D_u = x_u y_u;  P_(i,j) = (x_i + x_j) (y_i + y_j) = x_i y_j + x_j y_i + D_i + D_j
-    column k of x y = sum of P_(i,j) over i < j, i + j = k;  + 2 D_(k/2) for even k;  - sum of D_i over 0 <= i, k - i < n
+    column k of x y = sum of P_(i,j) over i < j, i + j = k;  + 2 D_(k/2) for even k;  - sum of D_i, 0 <= i, k - i < n
 
 That are n squares D and n (n - 1) / 2 pairs: (n + 1) / 2 DSP blocks, each busy in every cycle, take a product every n
 cycles. Block e multiplies the digits u - e and u + e modulo n, for all u, and block 0 the squares. All of them belong
-to column 2 u modulo n: to the lower one, 2 u mod n, or to the higher one, n above it. The indices of block e wrap around
-unless e <= min(u, n - 1 - u). Up to this block the sums belong to one of the two columns, from there on to the other.
+to column 2 u modulo n: to the lower one, 2 u mod n, or to the higher one, n above it. The indices of block e wrap
+around unless e <= min(u, n - 1 - u). Up to this block the sums belong to one of the two columns, then to the other.
 
     cycle u                  digit u is in the first register of a line through which both operands pass
     cycle u + e              sums of two digits in the input register of block e; for u < e they are those of the
@@ -199,6 +199,8 @@ class KaratsubaProduct(Pairs):
             digit.eq(sums[0]), self.high.eq(Mux(ends, sums[1], sums[1][:DIGIT])),
         ]  # fmt: skip
         self.low = self._lines.line(digit, n, name="low_waited")
+        self.early = digit
+        """The lower digits, n cycles before ``low``."""
 
 
 class FoldedProduct(Pairs):
@@ -226,12 +228,13 @@ class FoldedProduct(Pairs):
         square = self.square
         for k in range(less):
             square = later(m, square, f"D_later{k}")
+        multiple = later(m, (scaled + square)[:width], "D_multiple")
         whole, total = (Signal(width, name=name, reset_less=True) for name in ("D_whole", "D_total"))
-        added = Signal(width, name="D_added")
-        m.d.comb += added.eq(Mux(at(made(n) + less), 0, total) - scaled - square)
-        m.d.sync += total.eq(added)
-        with m.If(at(made(n) + less + n - 1)):
-            m.d.sync += whole.eq(added)
+        reduced = Signal(width, name="D_reduced")
+        m.d.comb += reduced.eq(Mux(at(made(n) + less + 1), 0, total) - multiple)
+        m.d.sync += total.eq(reduced)
+        with m.If(at(made(n) + less + n)):
+            m.d.sync += whole.eq(reduced)
         start = read(n) + late
         waited = DelayLines(m, start - made(n) - less, name="squares").line(
             scaled, start - made(n) - less, name="D_scaled_waited"
