@@ -256,9 +256,9 @@ class FoldedProduct(Pairs):
         beyond = Signal(width - DIGIT, name="beyond", reset_less=True)
         m.d.sync += [
             digit.eq(sum_), carry.eq(sum_ >> DIGIT),
-            beyond.eq(Mux(at(start + n + 1), sum_ >> DIGIT, beyond >> DIGIT)),
+            beyond.eq(Mux(at(start + n + 2), carry, beyond >> DIGIT)),
         ]  # fmt: skip
-        self.high = later(m, beyond[:DIGIT], "high_digit")
+        self.high = beyond[:DIGIT]
         self.low = self._lines.line(digit, n, name="low_waited")
 
 
