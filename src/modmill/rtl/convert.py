@@ -401,14 +401,16 @@ class BinaryShell(Multiplier):
         with m.Elif(spacing != 0):
             m.d.sync += spacing.eq(spacing - 1)
         open_ = Signal()
-        allowed = self._loading(m, accept) if self._load else Const(1, 1)
+        may: Value = spacing == 0
+        if self._load:
+            may = may & self._loading(m, accept)
         if period == 1:
-            m.d.comb += open_.eq((spacing == 0) & allowed)
+            m.d.comb += open_.eq(may)
         else:
             phase = Signal(range(period))
             m.d.sync += phase.eq(Mux(phase == period - 1, 0, phase + 1))
             at = -(before.latency + native.lead) % period
-            m.d.comb += open_.eq((spacing == 0) & (phase == at) & allowed)
+            m.d.comb += open_.eq(may & (phase == at))
         m.d.comb += [
             before.i_valid.eq(self.i_valid & open_), self.i_ready.eq(before.i_ready & open_),
             before.i_x.eq(Cat(self.i_a, self.i_b)),
