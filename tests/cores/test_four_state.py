@@ -16,13 +16,12 @@ from modmill.flow.tools import ToolError
 
 WIDE = {"pseudo-mersenne": 2**61 - 1, "solinas": 2**61 - 1, "karatsuba": 2**85 - 19}
 """They need 52 or 69 bits, and a modulus near a power of two."""
-FIXED = {"kbe", "hbe"}  # their small cores have no cycle left in which a modulus could be loaded
 
 
 def small(design):
     """Its core for 97 or that of WIDE: binary where there is such a form, loaded where a modulus can be."""
     name = design.name
-    loadable = name not in FIXED and any(setting.name == "loadable" for setting in design.settings)
+    loadable = any(setting.name == "loadable" for setting in design.settings)
     p = WIDE.get(name, 97)
     settings = {"loadable": True} if loadable else {}
     fitted = design.fit(p, **settings)

@@ -10,7 +10,6 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.hdl import Value as Bits
 from amaranth.lib import data, wiring
 
-from modmill.contract import UnsupportedError
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Operation, Value
 from modmill.designs.cox_rower.schedule import Program
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
@@ -193,17 +192,11 @@ class Control:
         """Write words of stream k to ``addresses`` in all rowers, one word in each period.
 
         A word is written in a cycle of the period in which no product uses the port, and ``ready`` is set when the
-        rowers read it. The first word waits for ``idle``; ``loading`` is set from then until the last word. Raises
-        UnsupportedError if products use the port in every cycle.
+        rowers read it. The first word waits for ``idle``; ``loading`` is set from then until the last word.
         """
         interval = self.program.interval
         busy = set(self.fields["word"]) | {(k + 1) % interval for k in self.fields["source"]}
-        spare = next((k for k in range(interval) if k not in busy), None)
-        if spare is None:
-            raise UnsupportedError(
-                f"no modulus can be loaded: products use the block RAMs' port in all {interval} cycles; "
-                f"set interval={interval + 1}"
-            )
+        spare = next(k for k in range(interval) if k not in busy)
         index = Signal(range(len(addresses) + 1))
         writing = Signal()
         decide = (spare - 3) % interval  # decide here; ``writing`` then stays for one period

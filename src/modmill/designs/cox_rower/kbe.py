@@ -127,7 +127,7 @@ class RnsMontgomery(DesignInstance):
     @cached_property
     def program(self) -> Program:
         """The operations of one product in their cycles."""
-        return placed(self.params.shape, self.settings["interval"])
+        return placed(self.params.shape, self.settings["interval"], loadable=self.loadable)
 
     def tables(self, *, plain: bool = False) -> Tables:
         """The constants of the machine; ``plain`` as in the function `tables`."""
@@ -213,7 +213,7 @@ class RnsMontgomery(DesignInstance):
             raise UnsupportedError(
                 f"the slot machine needs a rower for every channel: {self.params.a.n}, not {self.params.shape.rowers}"
             )
-        plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"])
+        plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"], loadable=self.loadable)
         return CoxSlots(plan, self._tables, numbers, loadable=self.loadable)
 
     def component(self, *, scaled: bool = False) -> CoxRower:
@@ -345,20 +345,20 @@ def fit(
             f"{shape.slot} words for each product; it has room for {BLOCK_WORDS:,}: lower n or raise rowers"
         )
     if interval:
-        placed(shape, interval)
+        placed(shape, interval, loadable=loadable)
     return fitted.at(p) if loadable else fitted
 
 
-def placed(shape: Shape, interval: int) -> Program:
+def placed(shape: Shape, interval: int, *, loadable: bool = False) -> Program:
     """The program with the given interval, 0 for the least. Raises UnsupportedError, with an interval that is accepted,
     if none is found."""
     try:
-        return program(shape, interval)
+        return program(shape, interval, loadable=loadable)
     except ScheduleError as error:
         if not interval or shape.channels_per_rower > 1:
             hint = "take a longer one, or 0 for the least that is found" if interval else "change rowers"
         else:
-            hint = f"take {program(shape).interval} or 0, the least"
+            hint = f"take {program(shape, loadable=loadable).interval} or 0, the least"
         raise UnsupportedError(f"interval = {interval} does not serve n = {shape.n}: {error}; {hint}") from error
 
 
@@ -423,7 +423,7 @@ def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
     given = {name: settings[name] for name in ("w", "n", "rowers", "moduli", "dsp", "loadable")}
     shape = fit(p, settings.get("columns", 1), interval=0, **given).params.shape
     searched = shape.channels_per_rower == 1 and shape.n <= SEARCHED
-    least = placed(shape, 0).interval if searched else shape.least_interval
+    least = placed(shape, 0, loadable=settings["loadable"]).interval if searched else shape.least_interval
     return least, max(least, 4 * shape.least_interval)
 
 

@@ -346,12 +346,18 @@ class Program:
 
 
 @lru_cache(maxsize=64)
-def program(shape: Shape, interval: int = 0) -> Program:
+def program(shape: Shape, interval: int = 0, *, loadable: bool = False) -> Program:
     """The program with the given interval, 0 for the least, and with the smallest latency that the solver finds.
 
-    Raises ScheduleError if no program is found; for interval 0, below four times the multiplications of a product.
+    ``loadable``: in a cycle of each period no product uses the words' port of the block RAMs, so that a modulus can be
+    loaded. Raises ScheduleError if no program is found; for interval 0, below four times the multiplications of a
+    product.
     """
-    least = shape.least_interval
+    wanted = jobs(shape)
+    used = sum(cycles for job in wanted for unit, _, cycles in job.uses if unit == "memory")
+    if loadable and 0 < interval <= used:
+        raise ScheduleError(f"products use the port of the block RAMs in {used} cycles, and a load needs one more")
+    least = max(shape.least_interval, used + 1) if loadable else shape.least_interval
     if shape.loop:
         folded = shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO, Kind.REDUCE)
         least = max(least, sum(len(fold_entries(shape, op)) for op in folded))
@@ -373,7 +379,7 @@ def program(shape: Shape, interval: int = 0) -> Program:
         limits = {"effort": 4, "span": shape.depth // trials[0] + 2 + shape.pair}
     elif long:
         limits = {"effort": 4, "span": shape.depth // trials[0] + 3}
-    return Program(shape, *placement.least_interval(jobs(shape), trials, minimise, **limits))
+    return Program(shape, *placement.least_interval(wanted, trials, minimise, **limits))
 
 
 BLOCK_WORDS = 1024
