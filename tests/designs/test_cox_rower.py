@@ -68,15 +68,20 @@ def test_no_hbe_schedule_with_n_plus_7_cycles():
         ("hbe", {"interval": 10}, "interval takes 0 or 19 to 36 for this 3-bit modulus, not 10: .*schedule"),
         ("kbe", {"interval": 7}, "interval takes 0 or 19 to 28 for this 3-bit modulus, not 7: .*schedule"),
         ("kbe", {"rowers": 1, "n": 2, "interval": 18}, "interval = 18 does not serve n = 2: .*take a longer one, or 0"),
+        (
+            "kbe",
+            {"rowers": 1, "n": 2, "interval": 37, "loadable": True},
+            "port of the block RAMs in 37 cycles, and a load",
+        ),
     ],
 )
 def test_an_interval_without_a_schedule_is_refused(name, settings, why):
     chosen = design(name)
     with pytest.raises(UnsupportedError, match=why):
-        chosen.fit(5, **settings)
-    least, _ = chosen.range("interval", 5, **{k: v for k, v in settings.items() if k != "interval"})
+        chosen.fit(7, **settings)
+    least, _ = chosen.range("interval", 7, **{k: v for k, v in settings.items() if k != "interval"})
     if "rowers" not in settings:
-        assert chosen.fit(5, interval=least).period == chosen.fit(5).period == least
+        assert chosen.fit(7, interval=least).period == chosen.fit(5).period == least
 
 
 @pytest.mark.parametrize("name", ["kbe", "hbe"])

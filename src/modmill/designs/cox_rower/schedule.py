@@ -23,6 +23,7 @@ from modmill.contract import UnsupportedError
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Method, Operation, Value
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
 from modmill.placement import Job
+from modmill.schedule import ScheduleError
 
 H_STAYS = 8
 """Largest number of cycles for which h waits in its register."""

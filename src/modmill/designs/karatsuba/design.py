@@ -193,7 +193,11 @@ class Machine(pseudo_mersenne.Machine):
             return control.any(*(p.origin + c + again for c in cycles for again in range(0, p.interval, p.slots)))
 
         operands = control.x, control.y, p.slots, at
-        self._product = FoldedProduct(m, *operands, p.C) if p.merged else KaratsubaProduct(m, *operands)
+        self._product: FoldedProduct | KaratsubaProduct
+        if p.merged:
+            self._product = FoldedProduct(m, *operands, p.C)
+            return self._product.low, self._product.high, 2
+        self._product = KaratsubaProduct(m, *operands)
         if p.slots == p.digits:
             return self._product.low, self._product.high, 2
         # the higher half begins with the highest digit of the lower one, which comes first
