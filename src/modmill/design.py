@@ -321,6 +321,10 @@ class DesignInstance(ABC):
         *_, (_, result) = self.trace(form.encode(a), form.encode(b) if self.operands == 2 else 0)
         return self.result_form.decode(result)
 
+    def binary_multiply(self, a: int, b: int) -> int:
+        """a b `binary_factor`, or a `binary_factor` with one operand, below p. Raises ValueError as `multiply`."""
+        return self.multiply(a, b) * self.binary_factor * pow(self.factor, -1, self.p) % self.p
+
 
 @dataclass(frozen=True)
 class Design:

@@ -103,9 +103,11 @@ def test_words_for_another_modulus(folder):
         words_for(folder, 2**30)
 
 
-def test_a_machine_without_a_spare_cycle_says_which_interval_has_one():
-    with pytest.raises(ValueError, match="set interval=20"):
-        _ = modmill.build("hbe", P, "native", w=12, loadable=True).verilog
+def test_a_period_has_a_cycle_for_the_load():
+    fixed, loaded = (modmill.build("hbe", P, "native", w=12, loadable=way).contract for way in (False, True))
+    assert (fixed.timing.interval, loaded.timing.interval) == (19, 20)
+    with pytest.raises(ValueError, match="interval takes 0 or 20 to"):
+        modmill.build("hbe", P, "native", w=12, loadable=True, interval=19)
 
 
 def test_words_of_a_core_with_a_fixed_modulus_are_refused(tmp_path):

@@ -27,8 +27,8 @@ NAME = "digests.json"
 """Name of the file, in the cache folder and among the results."""
 MULTIPLIER = (
     "contract.py", "design.py", "interface.py", "twice.py", "parts.py", "placement.py", "placements.json",
-    "schedule.py", "numbers", "rtl", "designs", "flow/__init__.py", "flow/emit.py", "flow/memories.py",
-    "flow/modules.py", "flow/readable", "flow/tiles.py", "flow/tools.py",
+    "schedule.py", "numbers", "rtl", "designs", "flow/__init__.py", "flow/adders.py", "flow/emit.py",
+    "flow/memories.py", "flow/modules.py", "flow/readable", "flow/tiles.py", "flow/tools.py",
 )  # fmt: skip
 """Files and folders of the package on which the RTL of a multiplier depends."""
 EVERYTHING = (".",)

@@ -19,9 +19,9 @@ What is rewritten, and why:
   Contents of memories are kept.
 - Yosys prints a constant of 32 bits as a plain decimal number, negative if its highest bit is set. Verilog sign-extends
   that number in a wider expression. There it gets its width back: -1 becomes 32'd4294967295.
-- An `Instance` of a multiplier tile (`tiles.py`) or a block RAM (`memories.py`) gets its behavioural module, and keeps
-  its parameter. They must be an `Instance`: in a plain submodule Amaranth drops a port whose operand is constant and
-  renames shared ports.
+- An `Instance` of a multiplier tile (`tiles.py`), an adder with a choice (`adders.py`) or a block RAM (`memories.py`)
+  gets its behavioural module, and keeps its parameter. They must be an `Instance`: in a plain submodule Amaranth drops
+  a port whose operand is constant and renames shared ports.
 
 Amaranth's own search for combinational loops takes time quadratic in the width of adders (26 of 31 s for 1,600 tiles of
 14 bits), so it is disabled and Yosys searches instead. Yosys needs 9 s for adders of 8,192 bits, and 1 s for the
@@ -45,7 +45,7 @@ from amaranth.hdl import Elaboratable, Value, _ir, _nir
 from amaranth.lib.wiring import In
 
 from modmill.contract import PORTS, UnsupportedError
-from modmill.flow import memories, tiles, tools
+from modmill.flow import adders, memories, tiles, tools
 from modmill.flow.readable import readable
 from modmill.numbers.shown import shortened
 
@@ -329,10 +329,12 @@ def _tile_modules(modules: dict[str, _Module], top: str) -> Iterable[str]:
     for kind in sorted(outside):
         if tile := tiles.parse_name(kind):
             yield tiles.behavioural(tile, f"{top}_{kind}")
+        elif width := adders.parse_name(kind):
+            yield adders.behavioural(width, f"{top}_{kind}")
         elif ram := memories.parse_name(kind):
             yield memories.behavioural(ram, f"{top}_{kind}")
         else:
-            may = "only multiplier tiles and block RAMs may be an Instance"
+            may = "only multiplier tiles, adders with a choice and block RAMs may be an Instance"
             raise ValueError(f"{kind} is an Instance of an undefined module; {may}")
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from modmill.flow import memories, tiles, tools
+from modmill.flow import adders, memories, tiles, tools
 from modmill.flow.targets import Target
 
 _ARRIVAL = re.compile(r"Latest arrival time in '[^']*' is (\d+)")
 _LOOP = re.compile(r"found logic loop in module (\S+?):")
 _OVERRIDES: Mapping[str, Sequence[Callable[[str], str]]] = {
-    "ecp5": (tiles.ecp5, memories.ecp5),
+    "ecp5": (tiles.ecp5, memories.ecp5, adders.ecp5),
     "xc7": (tiles.xc7,),
     "xcup": (tiles.xcup,),
 }

@@ -134,11 +134,12 @@ class Core:
         does not cover.
         """
         self._require(a, b if self.contract.operands == 2 else 0)
-        result = self.fitted.multiply(a, b)
+        if self.io == "native":
+            return self.fitted.multiply(a, b)
+        result = self.fitted.binary_multiply(a, b)
         if self.io == "plain" and self.fitted.twice:
-            once = self.fitted.contract("montgomery")
-            result = self.fitted.multiply(result % once.p, square(once))
-        return result if self.io == "native" else result % self.contract.p
+            result = self.fitted.binary_multiply(result, square(self.fitted.contract("montgomery")))
+        return result
 
     def simulate(self, pairs: Iterable[tuple[int, int]], *, gap: float = 0.0, stall: float = 0.0) -> list[int]:
         """Simulate the RTL for pairs of numbers; return the results as numbers. The first call compiles the core.

@@ -30,6 +30,7 @@ from amaranth.lib.memory import Memory
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.free_running import free_running
+from modmill.rtl.mux_adder import chosen_sum
 from modmill.rtl.product import one_tile
 
 DIGIT = 17
@@ -91,7 +92,7 @@ class Pairs:
         if n < DIGITS_MIN or n % 2 == 0:
             raise ValueError(f"the number of digits must be odd and at least {DIGITS_MIN}, not {n}")
         self._m, self._n, self._at = m, n, at
-        self._lines = DelayLines(m, n + 3, name="columns")
+        self._lines = DelayLines(m, n + 2, name="columns")
         self.taps = [self._taps(name, digit) for name, digit in (("x", x), ("y", y))]
         wide = largest(n)[0].bit_length()
         self.square = later(m, one_tile(m, self._tap(0, n // 2 + 2), self._tap(1, n // 2 + 2), TILE, "squares"), "D")
@@ -116,10 +117,9 @@ class Pairs:
         for e in range(1, n // 2 + 1):
             wrapped = at(*range(2 * e))
             sums = []
-            for name, line in zip("xy", self.taps, strict=True):
-                total = Signal(DIGIT + 1, name=f"{name}_sum{e}", reset_less=True)
-                m.d.sync += total.eq(Mux(wrapped, line[n], line[0]) + line[2 * e])
-                sums.append(total)
+            for k, line in enumerate(self.taps):
+                total = chosen_sum(m, line[2 * e], wrapped, line[n], line[0], DIGIT + 1, number=2 * e + k)
+                sums.append(later(m, total, f"{'xy'[k]}_sum{e}"))
             product = later(m, one_tile(m, sums[0], sums[1], TILE, f"pairs{e}"), f"P{e}")
             total = Signal(wide, name=f"total{e}")
             m.d.comb += total.eq(acc + product)
@@ -132,6 +132,12 @@ class Pairs:
         first = Signal(wide, name="first_part", reset_less=True)
         m.d.sync += first.eq(hold + (self.square << 1))
         return first, later(m, acc, "rest_part")
+
+    def _waited(self, value: Value, cycles: int, name: str) -> Value:
+        """``value`` ``cycles`` later. Those beyond n + 2 take registers, where for n = 15 they would double the RAM."""
+        for k in range(cycles - self._n - 2):
+            value = later(self._m, value, f"{name}_{k}")
+        return self._lines.line(value, min(cycles, self._n + 2), name=name)
 
     def _columns(self) -> tuple[Value, Value]:
         """Both columns 2 u, the lower and the higher, in cycle END + u + 1 (for u <= n / 2 END + n + u + 1), without
@@ -146,6 +152,18 @@ class Pairs:
         low, high = (Signal(self._wide, name=f"{name}_column", reset_less=True) for name in ("low", "high"))
         m.d.sync += [low.eq(Mux(lower_first, waited, self._rest)), high.eq(Mux(lower_first, self._rest, self._first))]
         return low, high
+
+    def _less_all(self, value: Value, first: int, width: int) -> Value:
+        """Minus the sum of ``value`` in the n cycles from ``first`` on, modulo 2^width. It stays for n cycles from
+        ``first`` + n on."""
+        m, n = self._m, self._n
+        total, whole = (Signal(width, name=name, reset_less=True) for name in ("D_total", "D_whole"))
+        following = Signal(width, name="D_following")
+        m.d.comb += following.eq(total - value)
+        m.d.sync += total.eq(following)
+        with m.If(self._at(first + n - 1)):
+            m.d.sync += [total.eq(0), whole.eq(following)]
+        return whole
 
     def _ordered(self, columns: Value, late: int) -> Value:
         """``columns``, which come ``late`` cycles after those of `_columns`: column c in cycle READ + late + 1 + c."""
@@ -171,31 +189,32 @@ class KaratsubaProduct(Pairs):
         low, high = both[: self._wide], both[self._wide :]
         self.in_order: list[Value] = [low, high]
         """Columns c and n + c in cycle READ + 1 + c, without the corrections."""
-        squares = largest(n)[1].bit_length()
-        total, whole = (Signal(squares, name=name, reset_less=True) for name in ("D_total", "D_whole"))
-        m.d.sync += total.eq(Mux(at(made(n)), 0, total) + self.square)
-        with m.If(at(made(n) + n)):
-            m.d.sync += whole.eq(total)
-        square = self._lines.line(self.square, read(n) - made(n), name="D_waited")  # D_c in cycle READ + c
+        less_all = self._less_all(self.square, made(n), self._wide)
+        square = self._waited(self.square, read(n) - made(n), "D_waited")  # D_c in cycle READ + c
         starts = at(read(n))
-        below, above = (Signal(squares, name=name, reset_less=True) for name in ("D_below", "D_above"))
-        m.d.sync += [below.eq(Mux(starts, 0, below) + square), above.eq(Mux(starts, whole, above) - square)]
+        below = Signal(largest(n)[1].bit_length(), name="D_below", reset_less=True)
+        less_above = Signal(self._wide, name="less_D_above", reset_less=True)
         exact = [Signal(len(low), name=f"{name}_exact", reset_less=True) for name in ("low", "high")]
-        m.d.sync += [exact[0].eq(low - below), exact[1].eq(high - above)]
+        m.d.sync += [
+            below.eq(chosen_sum(m, square, starts, Const(0), below, len(below), number=0)),
+            less_above.eq(chosen_sum(m, square, starts, less_all, less_above, self._wide, number=1)),
+            exact[0].eq(low - below), exact[1].eq(high + less_above),
+        ]  # fmt: skip
         self.exact = exact
         """Columns c and n + c in cycle READ + 2 + c."""
         waited = self._lines.line(exact[1], n, name="high_waited")
-        begins, ends = at(read(n) + 2), at(read(n) + n + 1)
+        ends = at(read(n) + n + 1)
         carries = [Signal(len(low) - DIGIT + 1, name=f"{name}_carry", reset_less=True) for name in ("low", "high")]
         sums = [Signal(len(low) + 1, name=f"{name}_total") for name in ("low", "high")]
         m.d.comb += [
-            sums[0].eq(exact[0] + Mux(begins, 0, carries[0])),
-            sums[1].eq(waited + Mux(begins, carries[0], carries[1])),  # the high digits follow the low ones
+            sums[0].eq(exact[0] + carries[0]),
+            sums[1].eq(waited + carries[1]),
         ]
         digit = Signal(DIGIT, name="low_digit", reset_less=True)
         self.high = Signal(HIGHEST, name="high_digit", reset_less=True)
         m.d.sync += [
-            *(carry.eq(one >> DIGIT) for carry, one in zip(carries, sums, strict=True)),
+            carries[0].eq(Mux(ends, 0, sums[0] >> DIGIT)),
+            carries[1].eq(Mux(ends, sums[0], sums[1]) >> DIGIT),  # the high digits follow the low ones
             digit.eq(sums[0]), self.high.eq(Mux(ends, sums[1], sums[1][:DIGIT])),
         ]  # fmt: skip
         self.low = self._lines.line(digit, n, name="low_waited")
@@ -229,37 +248,26 @@ class FoldedProduct(Pairs):
         for k in range(less):
             square = later(m, square, f"D_later{k}")
         multiple = later(m, (scaled + square)[:width], "D_multiple")
-        whole, total = (Signal(width, name=name, reset_less=True) for name in ("D_whole", "D_total"))
-        reduced = Signal(width, name="D_reduced")
-        m.d.comb += reduced.eq(Mux(at(made(n) + less + 1), 0, total) - multiple)
-        m.d.sync += total.eq(reduced)
-        with m.If(at(made(n) + less + n)):
-            m.d.sync += whole.eq(reduced)
+        less_all = self._less_all(multiple, made(n) + less + 1, width)
         start = read(n) + late
-        waited = DelayLines(m, start - made(n) - less, name="squares").line(
-            scaled, start - made(n) - less, name="D_scaled_waited"
-        )
+        waited = self._waited(scaled, start - made(n) - less, "D_scaled_waited")
         correction, exact = (Signal(width, name=name, reset_less=True) for name in ("correction", "exact"))
         m.d.sync += [
-            correction.eq(Mux(at(start), whole, correction) + waited), exact.eq(in_order + correction),
-        ]  # fmt: skip
+            correction.eq(chosen_sum(m, waited, at(start), less_all, correction, width, number=0)),
+            exact.eq(in_order + correction),
+        ]
         self.exact: list[Value] = [exact]
         """V_c in cycle READ + levels + 2 + c."""
 
         # ---- carries
-        carry, digit = (
-            Signal(width - DIGIT, name="carry", reset_less=True),
-            Signal(DIGIT, name="digit", reset_less=True),
-        )
-        sum_ = Signal(width, name="sum")
-        m.d.comb += sum_.eq(exact + Mux(at(start + 2), 0, carry))
-        beyond = Signal(width - DIGIT, name="beyond", reset_less=True)
-        m.d.sync += [
-            digit.eq(sum_), carry.eq(sum_ >> DIGIT),
-            beyond.eq(Mux(at(start + n + 2), carry, beyond >> DIGIT)),
-        ]  # fmt: skip
+        carry, beyond = (Signal(width - DIGIT, name=name, reset_less=True) for name in ("carry", "beyond"))
+        sum_, digit = Signal(width, name="sum"), Signal(DIGIT, name="digit", reset_less=True)
+        m.d.comb += sum_.eq(exact + carry)
+        m.d.sync += [digit.eq(sum_), carry.eq(sum_ >> DIGIT), beyond.eq(beyond >> DIGIT)]
+        with m.If(at(start + n + 1)):
+            m.d.sync += [carry.eq(0), beyond.eq(sum_ >> DIGIT)]
         self.high = beyond[:DIGIT]
-        self.low = self._lines.line(digit, n, name="low_waited")
+        self.low = self._lines.line(digit, n - 1, name="low_waited")
 
 
 def levels(constant: int, *, other: bool = True) -> int:
@@ -274,7 +282,7 @@ def column_bits(n: int, C: int) -> int:
 
 def folded(n: int, C: int) -> int:
     """Cycle of the lowest digits of `FoldedProduct`."""
-    return out(n) + levels(C)
+    return out(n) + levels(C) - 1
 
 
 def summed(m: Module, terms: Sequence[tuple[Value, int, int]], depth: int, width: int, name: str) -> Value:
