@@ -3,8 +3,8 @@
 """The tools behind a core; one file for each tool.
 
 In reading order: `tools` (paths and versions), `targets` (devices), `emit` (netlist), `readable` (the Verilog that is
-delivered), `modules`, `tiles`, `adders` and `memories` (what is read and replaced in it), `lint`; `library`, `simulate`, `words`
-and `four_state` (simulation of cores and engines); `prove` (proofs for all operands); `netlist`, `mutate`, `miter`,
-`taint` and `equivalence` (planted faults); `synthesise`, `depth`, `floorplan`, `backends`, `route`, `himbaechel` and
-`vivado` (resources and clock).
+delivered), `modules`, `tiles`, `adders` and `memories` (what is read and replaced in it), `lint`; `library`,
+`simulate`, `words` and `four_state` (simulation of cores and engines); `prove` (proofs for all operands); `netlist`,
+`mutate`, `miter`, `taint` and `equivalence` (planted faults); `synthesise`, `depth`, `floorplan`, `backends`, `route`,
+`himbaechel` and `vivado` (resources and clock).
 """
