@@ -65,8 +65,8 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("pseudo-mersenne", "2^61-1", "native", {}), ("karatsuba", "2^85-19", "native", {}),
     ("hbe", "29", "montgomery", {"n": 2, "w": 12}),
     ("kbe", "29", "montgomery", {"n": 1, "w": 12}), ("kbe-extension", "8191", "native", {"n": 6}),
-    ("hbe-extension", "8191", "native", {"n": 6}), ("sq-rns", "29", "native", {"n": 2, "w": 12}),
-    ("dq-rns", "29", "native", {"n": 2, "w": 12}),
+    ("hbe-extension", "8191", "native", {"n": 6}), ("sq-rns", "29", "montgomery", {"n": 2, "w": 12}),
+    ("dq-rns", "29", "montgomery", {"n": 2, "w": 12}),
     ("shenoy-kumaresan", "29", "montgomery", {"n": 1, "w": 12}),
     ("kbe-reduction", "29", "native", {"w": 12}), ("hbe-reduction", "29", "native", {"w": 12}),
 )  # fmt: skip
