@@ -80,6 +80,21 @@ def test_a_missing_part_is_named_or_installed(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     parts.need("route")
     assert (tmp_path / "asked").read_text() == "install route\n"
+    (tmp_path / "asked").unlink()
+    parts.need("route")
+    assert not (tmp_path / "asked").exists()
+
+
+def test_a_part_that_another_process_installs_is_waited_for(monkeypatch, tmp_path):
+    """Its modules are there before all of its files are."""
+    mill = tmp_path / "mill"
+    mill.write_text(f"#!/bin/sh\necho $@ > {tmp_path}/asked\n")
+    mill.chmod(0o755)
+    (tmp_path / ".mill").touch()
+    monkeypatch.setenv(parts.MILL, str(mill))
+    monkeypatch.setattr(parts.sys, "prefix", str(tmp_path))
+    parts.need("simulate")
+    assert (tmp_path / "asked").read_text() == "install simulate\n"
 
 
 def test_versions_of_parts_that_are_not_installed_are_those_of_the_lock(monkeypatch, tmp_path):

@@ -48,11 +48,18 @@ def present(part: str) -> bool:
     return all(find_spec(module) is not None for module in PARTS[part])
 
 
+def _installing() -> bool:
+    """Whether another process installs a part, perhaps this one: then `mill`'s stamp is empty."""
+    stamp = Path(sys.prefix) / ".mill"
+    return stamp.is_file() and not stamp.stat().st_size
+
+
 def need(part: str) -> None:
     """Return if the part is installed; install it under `mill`. Raises MissingPartError if that is not possible."""
-    if present(part):
+    mill = os.environ.get(MILL)
+    if present(part) and not (mill and _installing()):
         return
-    if mill := os.environ.get(MILL):
+    if mill:
         status = subprocess.run([mill, "install", part], stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
         importlib.invalidate_caches()
         if status == 0 and present(part):

@@ -40,7 +40,7 @@ class Expr:
             case "joined":
                 return _joined(self.parts)
             case "repeated":
-                return f"{{{self.text}{{{', '.join(map(str, self.parts))}}}}}"
+                return f"{{{self.text}{{{', '.join(str(_sized(part)) for part in self.parts)}}}}}"
             case "unary":
                 return self.text + _inside(self.parts[0], "unary", "binary", "choice")
             case "binary":
@@ -134,8 +134,17 @@ def _operand(operator: str, part: Expr, *, first: bool) -> str:
     return f"({part})" if part.kind == "choice" or (part.kind == "unary" and part.text not in "~!-") else str(part)
 
 
+def _sized(e: Expr) -> Expr:
+    """The expression with the width of each number, which a concatenation needs; one without has 32 bits."""
+    (last,) = e.parts if e.kind == "unary" else (e,)
+    if last.kind == "number" and "'" not in last.text and e.text in ("-", last.text):
+        value = int(last.text)
+        return Expr("number", f"32'd{(1 << 32) - value if e.text == '-' else value}")
+    return e if e.kind in ("part", "element") else Expr(e.kind, e.text, tuple(map(_sized, e.parts)))
+
+
 def _joined(parts: tuple[Expr, ...]) -> str:
-    groups = [(text, len(list(same))) for text, same in groupby(map(str, parts))]
+    groups = [(text, len(list(same))) for text, same in groupby(str(_sized(part)) for part in parts)]
     texts = [f"{{{n}{{{text}}}}}" if n > 2 else ", ".join([text] * n) for text, n in groups]
     return texts[0] if len(groups) == 1 and groups[0][1] > 2 else f"{{{', '.join(texts)}}}"
 
