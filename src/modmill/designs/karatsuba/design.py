@@ -80,7 +80,7 @@ class KaratsubaParams(Params):
 
     @property
     def limit(self) -> int:
-        return (1 << self.n) + (1 << self.n - DIGIT)
+        return (1 << self.cut) + (1 << self.cut - DIGIT)
 
     @property
     def origin(self) -> int:
@@ -168,9 +168,9 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
         kept = [fact for fact in super().facts() if fact[0] in ("modulus", "C", "after each fold")]
         return [
             *kept,
-            ("digits", f"d = {p.digits} of {DIGIT} bits; folds at 2^{p.n}"),
+            ("digits", f"d = {p.digits} of {DIGIT} bits; folds at 2^{p.cut}"),
             ("slots", f"{p.slots} squares and {p.slots * (p.slots - 1) // 2} pairs on {blocks(p.slots)} DSP blocks"),
-            ("operands", f"below 2^{p.n} + 2^{p.n - DIGIT}, about {float(self.bounds[0]):.6g} p"),
+            ("operands", f"below 2^{p.cut} + 2^{p.cut - DIGIT}, about {float(self.bounds[0]):.6g} p"),
         ]
 
 
@@ -227,13 +227,16 @@ def fit(p: int) -> Karatsuba:
         raise UnsupportedError(
             f"c = 2^{k} - p has {count} signed digits, at most {pseudo_mersenne.TERMS_MAX} are accepted"
         )
-    slots = d | 1
-    params = KaratsubaParams(k, c, d, 1, -(-Results.spacing(d) // slots) * slots)
+    from modmill.designs.karatsuba.topped import TOP_MAX, ToppedKaratsuba, ToppedParams
+
+    n = d - 1 if k - DIGIT * (d - 1) <= TOP_MAX and d % 2 == 0 and d > FEWEST + 1 else d
+    interval = -(-Results.spacing(n) // (n | 1)) * (n | 1)
+    params = (ToppedParams if n < d else KaratsubaParams)(k, c, n, 1, interval)
     if params.top_bound > 2 * p:
         raise UnsupportedError(
             f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
         )
-    return Karatsuba(p, params, {})
+    return (ToppedKaratsuba if n < d else Karatsuba)(p, params, {})
 
 
 DESIGNS = (

@@ -54,7 +54,7 @@ class PseudoMersenne(DesignInstance):
 
     @property
     def representation(self) -> Binary:
-        return Binary(self.params.n + 1)
+        return Binary(self.params.cut + 1)
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -79,7 +79,7 @@ class PseudoMersenne(DesignInstance):
         high, low = v >> p.n, v & (1 << p.n) - 1
         yield from ((f"{name}{j}", list(pair)) for j, pair in enumerate(zip(digits(low), digits(high), strict=True)))
         for k in range(p.included + 1, p.folds + 1):
-            v = fold(v, p.n, p.C)
+            v = fold(v, p.cut, p.C)
             high, low = v >> p.n, v & (1 << p.n) - 1
             over = digits(high)
             for j, digit in enumerate(digits(v if k == p.folds else low)):
@@ -115,19 +115,19 @@ class PseudoMersenne(DesignInstance):
         signed = " ".join(f"{'+-'[sign < 0]} 2^{k}" for k, sign in signed_digits(p.C)).removeprefix("+ ")
         return [
             ("modulus", f"2^{p.k} - c, c = {p.c if p.c.bit_length() < 80 else hex(p.c)}"),
-            ("digits", f"d = {p.digits} of {DIGIT} bits, the highest {HIGHEST}; folds at 2^{p.n}"),
+            ("digits", f"d = {p.digits} of {DIGIT} bits, the highest {HIGHEST}; folds at 2^{p.cut}"),
             ("C", signed),
             ("after each fold", ", ".join(f"{(b - 1).bit_length()} bits" for b in p.bounds[1:])),
-            ("operands", f"below 2^{p.n + 1}, about {float(self.bounds[0]):.6g} p"),
+            ("operands", f"below 2^{p.cut + 1}, about {float(self.bounds[0]):.6g} p"),
             ("interleaved", f"{p.streams} streams; a product every {p.interval} cycles"),
         ]
 
     def corners(self) -> list[tuple[int, int]]:
         """Operands at the ends of the range, products near multiples of 2^n, folds with carries through all digits."""
         params, p = self.params, self.p
-        top, edge = params.limit - 1, 1 << params.n
+        top, edge, half = params.limit - 1, 1 << params.cut, params.cut // 2
         special = [0, 1, 2, p - 1, p, p + 1, 2 * p, edge - 1, edge, edge + 1, top, top - 1, top >> 1, params.C]
-        special += [int("10" * (params.n // 2), 2), (1 << params.n // 2) - 1, 1 << params.n // 2]
+        special += [int("10" * half, 2), (1 << half) - 1, 1 << half]
         special = [x for x in dict.fromkeys(special) if x <= top]
         out = [(x, y) for x in special for y in special]
         modulus = edge - params.C
@@ -159,18 +159,18 @@ class Machine(DigitSerial):
     def __init__(self, params: Params, *, binary: bool = False) -> None:
         self._params, self._binary = params, binary
         super().__init__(params.binary_frame if binary else params.frame, width=params.k if binary else None)
-        self._folds = params.serial_folds()
+        self._folds = list(params.placed_folds())
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         p = self._params
         low, high, starts = self.product(m, control)
 
         # ---- folds
-        at, low_digit, high_digit = p.folding, low, high
-        for k, unit in enumerate(self._folds, p.included + 1):
+        low_digit, high_digit = low, high
+        for k, at, unit in self._folds:
             m.submodules[f"fold{k}"] = unit
+            low_digit, high_digit = self.entering(m, control, k, at, low_digit, high_digit)
             m.d.comb += [unit.first.eq(control.at(at)), unit.low.eq(low_digit), unit.high.eq(high_digit)]
-            at += unit.latency
             low_digit = unit.o_low
             if not unit.final:
                 high_digit = unit.o_high
@@ -179,6 +179,13 @@ class Machine(DigitSerial):
         else:
             self.probes = [(step.name, self._register(step.does, [low, high]), step.end) for step in p.schedule.steps]
         return low_digit, self.begun(m, control, starts)
+
+    def entering(
+        self, m: Module, control: Control, k: int, at: int, low: Value, high: Value
+    ) -> tuple[Value, Value]:
+        """The digits that enter the k-th fold from cycle ``at`` on, from those that left the one before `Params.gap`
+        cycles earlier."""
+        return low, high
 
     def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
         """The lower and the higher digits of x y, from cycle ``folding`` on, and the number of products that begin
@@ -234,7 +241,7 @@ class Machine(DigitSerial):
             case Operation(Kind.FOLD, (k, _)) if k <= self._params.included:
                 return halves
             case Operation(Kind.FOLD, (k, j)):
-                unit = self._folds[k - 1 - self._params.included]
+                _, _, unit = self._folds[k - 1 - self._params.included]
                 if unit.final:
                     return [unit.o_low if j == self._params.digits - 1 else unit.o_low[:DIGIT]]
                 return [unit.o_low, unit.o_high]
@@ -267,8 +274,12 @@ class Machine(DigitSerial):
             fold.low.eq(Mux(last, waited[: p.highest], waited[:DIGIT])),
             fold.high.eq(Mux(fold.first, beyond, 0)),
         ]
-        modulus = [((1 << p.k) - p.c) >> DIGIT * j & (1 << DIGIT) - 1 for j in range(p.digits)]
-        m.submodules.subtract = subtract = ConditionalSubtract(HIGHEST, p.digits, modulus, rising=True)
+        last_mask = (1 << DIGIT + p.top) - 1
+        modulus = [
+            ((1 << p.k) - p.c) >> DIGIT * j & (last_mask if j == p.digits - 1 else last_mask >> p.top)
+            for j in range(p.digits)
+        ]
+        m.submodules.subtract = subtract = ConditionalSubtract(HIGHEST + p.top, p.digits, modulus, rising=True)
         m.d.comb += [
             subtract.coming.eq(control.at(start + fold.latency - LEAD)),
             subtract.digit.eq(Mux(control.at(start + fold.latency + p.digits - 1), fold.o_low, fold.o_low[:DIGIT])),

@@ -26,7 +26,8 @@ def terms(constant: int, bits: int) -> dict[int, list[tuple[int, int]]]:
 
 
 class SerialFold(wiring.Component):
-    """One fold of numbers of ``digits`` low digits of ``bits`` bits, with high digits of at most ``high`` bits.
+    """One fold of numbers of ``digits`` low digits of ``bits`` bits, the highest with ``top`` more bits, with high digits
+    of at most ``high`` bits.
 
     Digit j of the low and of the high half enter j cycles after ``first``. The next ``first`` comes ``digits`` cycles
     later; with ``gaps`` it may come later. Digit j of the result leaves ``latency`` + j cycles after ``first``: at
@@ -38,14 +39,16 @@ class SerialFold(wiring.Component):
     Raises ValueError if ``constant`` has more than ``digits`` digits.
     """
 
-    def __init__(self, digits: int, bits: int, constant: int, high: int, *, final: bool, gaps: bool) -> None:
+    def __init__(
+        self, digits: int, bits: int, constant: int, high: int, *, final: bool, gaps: bool, top: int = 0
+    ) -> None:
         self.digits, self.bits, self.final, self.gaps = digits, bits, final, gaps
         self.terms = terms(constant, bits)
         if max(self.terms) >= digits:
             raise ValueError(f"the constant has {max(self.terms) + 1} digits, at most {digits} are accepted")
         super().__init__({
-            "first": In(1), "low": In(bits), "high": In(high),
-            "o_low": Out(bits + final), **({} if final else {"o_high": Out(bits)}),
+            "first": In(1), "low": In(bits + top), "high": In(high),
+            "o_low": Out(bits + top + 1 if final else bits), **({} if final else {"o_high": Out(bits)}),
         })  # fmt: skip
 
     @property

@@ -34,34 +34,49 @@ class Params:
 
     @property
     def n(self) -> int:
-        """n: numbers are folded at 2^n."""
+        """Bits of all digits."""
         return DIGIT * self.digits
 
     @property
+    def top(self) -> int:
+        """Bits of the highest digit of a number below 2^cut above those of a digit."""
+        return 0
+
+    @property
+    def cut(self) -> int:
+        """Numbers are folded at 2^cut."""
+        return self.n + self.top
+
+    @property
     def C(self) -> int:
-        """C, with 2^n = C (mod p)."""
-        return self.c << (self.n - self.k)
+        """C, with 2^cut = C (mod p)."""
+        return self.c << (self.cut - self.k)
 
     @property
     def limit(self) -> int:
         """Exclusive bound of operands."""
-        return 1 << (self.n + 1)
+        return 1 << (self.cut + 1)
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
         """Exclusive bounds of v: the product's, then after each fold. Raises UnsupportedError if it is not below
         `limit` after FOLDS_MAX folds."""
         top = self.limit
-        bounds = [(top - 1) ** 2 + 1, *self.before_folds]
+        bounds = [*self.first_bounds]
         while bounds[-1] > top:
             if len(bounds) > FOLDS_MAX:
                 raise UnsupportedError(
-                    f"c = 2^{self.k} - p has {self.c.bit_length()} bits: {FOLDS_MAX} folds at 2^{self.n} by "
-                    f"C = 2^{self.n - self.k} c leave numbers of {(bounds[-1] - 1).bit_length()} bits, at most "
+                    f"c = 2^{self.k} - p has {self.c.bit_length()} bits: {FOLDS_MAX} folds at 2^{self.cut} by "
+                    f"C = 2^{self.cut - self.k} c leave numbers of {(bounds[-1] - 1).bit_length()} bits, at most "
                     f"{(top - 1).bit_length()} are accepted; c must be narrower"
                 )
-            bounds.append(fold_bound(bounds[-1], self.n, self.C))
+            bounds.append(fold_bound(bounds[-1], self.cut, self.C))
         return tuple(bounds)
+
+    @property
+    def first_bounds(self) -> tuple[int, ...]:
+        """Exclusive bounds of v: the product's, and after the folds that are not plain folds of it."""
+        return ((self.limit - 1) ** 2 + 1, *self.before_folds)
 
     @property
     def before_folds(self) -> tuple[int, ...]:
@@ -82,9 +97,28 @@ class Params:
         """The folding units, in order; the first has the number included + 1."""
         gaps, last = self.interval > self.digits, self.folds - 1
         return [
-            SerialFold(self.digits, DIGIT, self.C, DIGIT if k else HIGHEST + 1, final=k == last, gaps=gaps)
+            SerialFold(
+                self.digits, DIGIT, self.C, DIGIT if k else self.high_bits, final=k == last, gaps=gaps, top=self.top
+            )
             for k in range(self.included, self.folds)
         ]
+
+    @property
+    def high_bits(self) -> int:
+        """Bits of the highest digit that enters the first fold."""
+        return HIGHEST + 1
+
+    def gap(self, k: int) -> int:
+        """Cycles before the k-th fold, from the digits of the fold before."""
+        return 0
+
+    def placed_folds(self) -> Iterator[tuple[int, int, SerialFold]]:
+        """The folding units with their numbers and the cycles in which the lowest digit enters."""
+        at = self.folding
+        for k, unit in enumerate(self.serial_folds(), self.included + 1):
+            at += self.gap(k)
+            yield k, at, unit
+            at += unit.latency
 
     @property
     def product(self) -> int:
@@ -99,14 +133,15 @@ class Params:
     @property
     def folded(self) -> int:
         """Cycle in which the lowest digit of v leaves the last fold."""
-        return self.folding + sum(unit.latency for unit in self.serial_folds())
+        *_, (_, at, unit) = self.placed_folds()
+        return at + unit.latency
 
     @cached_property
     def frame(self) -> Frame:
         """Sizes and times of the multiplier around the array."""
         kept = self.folding + self.digits - START
         latency = self.folded - START
-        return Frame(DIGIT, self.digits, self.n + 1, self.streams, self.interval, latency, rising=True, kept=kept)
+        return Frame(DIGIT, self.digits, self.cut + 1, self.streams, self.interval, latency, rising=True, kept=kept)
 
     @property
     def highest(self) -> int:
@@ -115,7 +150,8 @@ class Params:
 
     def top_fold(self) -> SerialFold:
         """The unit for v mod 2^k + floor(v / 2^k) c, which is below 2 p."""
-        return SerialFold(self.digits, DIGIT, self.c, HIGHEST + 1 - self.highest, final=True, gaps=False)
+        high = HIGHEST + 1 + self.top - self.highest
+        return SerialFold(self.digits, DIGIT, self.c, high, final=True, gaps=False, top=self.top)
 
     @property
     def top_bound(self) -> int:
@@ -155,13 +191,12 @@ def _steps(p: Params) -> Iterator[Step]:
     digits among its reads that arrive while it is under way."""
     digits = range(p.digits)
     yield from p.product_steps()
-    at, before = p.folding, [Kind.FOLD(p.included, j) if p.included else Kind.READ(j) for j in digits]
-    for k, unit in enumerate(p.serial_folds(), p.included + 1):
-        latency = unit.latency
+    before = [Kind.FOLD(p.included, j) if p.included else Kind.READ(j) for j in digits]
+    for k, at, unit in p.placed_folds():
         for j in digits:
-            yield Kind.FOLD(k, j).on(f"fold {k}", at + j, latency, [before[j]], busy=1)
-        at, before = at + latency, [Kind.FOLD(k, j) for j in digits]
-    last = at + p.digits - 1
+            yield Kind.FOLD(k, j).on(f"fold {k}", at + j, unit.latency, [before[j]], busy=1)
+        before = [Kind.FOLD(k, j) for j in digits]
+    last = p.folded + p.digits - 1
     yield Kind.RESULT().on("results", last, p.frame.timing.latency - last, before)
 
 
