@@ -20,9 +20,10 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Value
 
 from modmill.contract import UnsupportedError
-from modmill.design import Cost, Design, Source
+from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.karatsuba.product import (
     DIGIT,
+    DIGITS_MIN,
     HIGHEST,
     SUM,
     FoldedProduct,
@@ -43,6 +44,10 @@ from modmill.rtl.digit_serial import Control
 from modmill.rtl.digits import Results
 from modmill.schedule import Operation, Operations, Step
 
+ABOVE_MAX = 4
+"""Most bits of operands above their digits."""
+ROOM = DIGIT - 1 + ABOVE_MAX
+"""Most spare bits of operands."""
 FEWEST, MOST = 4, 63
 """Fewest and most digits."""
 
@@ -212,8 +217,14 @@ class Machine(pseudo_mersenne.Machine):
         return registers[operation.kind]
 
 
-def fit(p: int) -> Karatsuba:
-    """The design for p. Raises UnsupportedError for a p that is too short or too long, or whose c is too wide or has
+def room(p: int) -> int:
+    """Most spare bits of operands modulo p."""
+    d = -(-p.bit_length() // DIGIT)
+    return DIGIT * d - p.bit_length() + (ABOVE_MAX if d % 2 and d >= DIGITS_MIN else 0)
+
+
+def fit(p: int, *, spare: int) -> Karatsuba:
+    """The design for p. ``spare``: bits of operands above those of p, for sums. Raises UnsupportedError for a p that is too short or too long, or whose c is too wide or has
     too many signed digits."""
     k = p.bit_length()
     c = (1 << k) - p
@@ -227,16 +238,19 @@ def fit(p: int) -> Karatsuba:
         raise UnsupportedError(
             f"c = 2^{k} - p has {count} signed digits, at most {pseudo_mersenne.TERMS_MAX} are accepted"
         )
-    from modmill.designs.karatsuba.topped import TOP_MAX, ToppedKaratsuba, ToppedParams
+    from modmill.designs.karatsuba.topped import ToppedKaratsuba, ToppedParams
 
-    n = d - 1 if k - DIGIT * (d - 1) <= TOP_MAX and d % 2 == 0 and d > FEWEST + 1 else d
+    n = d if d % 2 else d - 1
+    above = k + max(spare, n < d) - DIGIT * n
+    topped = n >= DIGITS_MIN and 0 < above <= ABOVE_MAX
+    n = n if topped else d
     interval = -(-Results.spacing(n) // (n | 1)) * (n | 1)
-    params = (ToppedParams if n < d else KaratsubaParams)(k, c, n, 1, interval)
+    params = ToppedParams(k, c, n, 1, interval, spare) if topped else KaratsubaParams(k, c, n, 1, interval)
     if params.top_bound > 2 * p:
         raise UnsupportedError(
             f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
         )
-    return (ToppedKaratsuba if n < d else Karatsuba)(p, params, {})
+    return (ToppedKaratsuba if topped else Karatsuba)(p, params, {"spare": spare})
 
 
 DESIGNS = (
@@ -250,7 +264,13 @@ DESIGNS = (
             "Soviet Physics Doklady 7; report", 1963, "array, order of the pairs and folds are ours",
         ),
         needs="p = 2^k - c with c of few signed digits",
-        settings=(),
+        settings=(
+            Setting(
+                "spare", int, 0, "bits of operands above those of p at least: room for sums", least=0, most=ROOM,
+                depends=f"room in the digits of p, and {ABOVE_MAX} bits more for an odd number of digits from 5 on",
+                limits=lambda p, settings: (0, room(p)),
+            ),
+        ),
         solve=fit,
     ),
 )  # fmt: skip

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""`karatsuba` for moduli with a few bits more than an odd number of digits: p = 2^k - c, k = 17 n + e.
+"""`karatsuba` for moduli with a few bits more than an odd number of digits, p = 2^k - c, k = 17 n + e, and for operands
+with ``spare`` bits more than p.
 
-    x y  = low half + 2^(17 n) high half                        (`halves`: e + 1 bits of each operand in LUTs)
+    x y  = low half + 2^(17 n) high half                        (`halves`: the bits above n digits in LUTs)
          = L + 2^(17 n) (H + rest)                              L: the n digits of the low half; rest: its carry
     v_1  = L + 2^(17 n) (H mod 2^e) + floor(H / 2^e) c          the first fold, before rest is known
     v_k  = v mod 2^k + floor(v / 2^k) c, v = v_(k-1), for k = 2 with 2^(17 n) rest
@@ -29,8 +30,6 @@ from modmill.rtl.digit_serial import Control
 from modmill.schedule import Operation, Operations, Schedule, Step
 
 MASK = (1 << DIGIT) - 1
-TOP_MAX = 3
-"""Largest e."""
 
 
 class Kind(Operations):
@@ -44,16 +43,29 @@ class Kind(Operations):
 
 @dataclass(frozen=True)
 class ToppedParams(karatsuba.KaratsubaParams):
-    """Sizes and times for n = ``digits`` digits, an odd number, and e = `top` bits, at least 1."""
+    """Sizes and times for n = ``digits`` digits, an odd number, and e = `top` bits.
+
+    Operands are below 2^(k + ``spare``), without spare bits below 2^k + 2^(k - 17).
+    """
+
+    spare: int
 
     @property
     def top(self) -> int:
-        return self.k - self.n
+        return max(0, self.k - self.n)
+
+    @property
+    def operand_bits(self) -> int:
+        return max(self.cut + 1, self.k + self.spare)
+
+    @property
+    def limit(self) -> int:
+        return 1 << self.operand_bits if self.spare else super().limit
 
     @property
     def above(self) -> int:
         """Bits of operands above their digits."""
-        return self.top + 1
+        return self.operand_bits - self.n
 
     @property
     def merged(self) -> bool:
@@ -69,7 +81,7 @@ class ToppedParams(karatsuba.KaratsubaParams):
         return self.digit
 
     def gap(self, k: int) -> int:
-        return 2 if k == 2 else 1
+        return (k == 2) + (self.top > 0)
 
     @property
     def highest_half(self) -> int:
@@ -109,10 +121,11 @@ class ToppedParams(karatsuba.KaratsubaParams):
             if k == 2:
                 for j in range(n):
                     reads = [high[j], *([Kind.CARRY(j)] if j < 2 else [])]
-                    yield Kind.OVER(j).on("rest", at - 2 + j, 1, reads)
+                    yield Kind.OVER(j).on("rest", at - self.gap(k) + j, 1, reads)
                 high = [Kind.OVER(j) for j in range(n)]
             for j in range(n):
-                reads = dict.fromkeys([low[j], *high[j : j + 2], *([high[0]] if j == n - 1 else [])])
+                others = [*high[j + 1 : j + 2], *([high[0]] if j == n - 1 else [])] if self.top else []
+                reads = dict.fromkeys([low[j], high[j], *others])
                 yield Folds.FOLD(k, j).on(f"fold {k}", at + j, unit.latency, reads, busy=1)
             low = high = [Folds.FOLD(k, j) for j in range(n)]
         last = self.folded + n - 1
@@ -188,7 +201,9 @@ class Machine(karatsuba.Machine):
         p = self._params
         assert isinstance(p, ToppedParams)
         if k == 2:
-            low, high = later(m, low, "low_over"), self._with_rest(m, control, at - 2, high)
+            low, high = later(m, low, "low_over"), self._with_rest(m, control, at - p.gap(k), high)
+        if not p.top:
+            return low, high
         first, last = control.at(at - 1), control.at(at + p.digits - 1)
         low, digit = later(m, low, f"low{k}"), later(m, high, f"high{k}")
         kept = Signal(p.top, name=f"kept{k}", reset_less=True)

@@ -54,7 +54,7 @@ class PseudoMersenne(DesignInstance):
 
     @property
     def representation(self) -> Binary:
-        return Binary(self.params.cut + 1)
+        return Binary(self.params.operand_bits)
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:

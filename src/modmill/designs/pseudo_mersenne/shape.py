@@ -55,7 +55,12 @@ class Params:
     @property
     def limit(self) -> int:
         """Exclusive bound of operands."""
-        return 1 << (self.cut + 1)
+        return 1 << self.operand_bits
+
+    @property
+    def operand_bits(self) -> int:
+        """Bits of an operand."""
+        return self.cut + 1
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
@@ -141,7 +146,7 @@ class Params:
         """Sizes and times of the multiplier around the array."""
         kept = self.folding + self.digits - START
         latency = self.folded - START
-        return Frame(DIGIT, self.digits, self.cut + 1, self.streams, self.interval, latency, rising=True, kept=kept)
+        return Frame(DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency, rising=True, kept=kept)
 
     @property
     def highest(self) -> int:
