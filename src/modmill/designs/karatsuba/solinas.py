@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Montgomery multiplication for sparse primes: the product by Karatsuba's trick for all pairs of digits.
+
+Source:  as `solinas` for the primes and the quotient, as `karatsuba` for the product. Digit-serial quotient and top
+         bits are ours.
+Formula: x = x' + 2^(17 n) a, y = y' + 2^(17 n) b with n digits and s <= 4 bits:
+         x y = x' y' + 2^(17 n) (a y' + b x') + 2^(34 n) a b, only x' y' on DSP blocks, as in `product`
+         p = 2^z c - 1:  V = x y + Q (p + 1);  p = 2^z c + 1:  V = x y - Q (p - 1) + p R;
+         R = 2^(17 (n + 1)),  Q = V mod R,  v = (V - Q) / R
+Range:   x, y < B = 2^(17 n + s) give 0 <= v < B^2 / R + p <= B for p < B / 2, because B / R <= 2^-13; v = x y / R
+         (mod p)
+
+(n + 1) / 2 DSP blocks take a product every n cycles. Each digit of Q costs additions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Module, Value
+
+from modmill.contract import Timing, UnsupportedError
+from modmill.design import Cost, Design, Source
+from modmill.designs.digit_serial import BinaryMontgomery
+from modmill.designs.karatsuba import design as karatsuba
+from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, KaratsubaProduct, blocks, out
+from modmill.designs.karatsuba.quotient import NEAREST, DigitQuotient, TopProducts, depths
+from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
+from modmill.designs.pseudo_mersenne.shape import Kind as Folds
+from modmill.designs.solinas.design import TERMS_MAX, shape
+from modmill.designs.solinas.sparse_quotient import Term
+from modmill.interface import Multiplier
+from modmill.numbers.rns.residues import signed_digits
+from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
+from modmill.rtl.delay import DelayLines
+from modmill.rtl.digit_serial import START, Control, Frame
+from modmill.rtl.digits import Results
+from modmill.schedule import Operation, Operations, Schedule, Step
+
+ABOVE_MAX = 4
+"""Most bits of operands above their digits."""
+BITS_MIN = DIGIT * NEAREST + 1
+"""Fewest bits of p."""
+MASK = (1 << DIGIT) - 1
+
+
+class Kind(Operations):
+    """The operations behind those of the product, for position k and digit j."""
+
+    DIGIT = "x y{}"  # digit k of x' y'
+    ABOVE = "top{}"  # digit j of x' and y' times the bits above the digits
+    SUM = "T{}"  # position k of V without the carry
+    QUOTIENT = "Q{}"
+    OUT = "v{}"
+
+
+@dataclass(frozen=True)
+class SolinasParams(karatsuba.KaratsubaParams):
+    """Sizes and times for operands of n = ``digits`` digits, an odd number, and ``above`` bits.
+
+    ``terms``: the signed powers of 2 of p + 1 or p - 1; ``added``: p if p = 1 mod 2^z, else 0. There are no folds.
+    """
+
+    terms: tuple[Term, ...]
+    added: int
+    above: int
+
+    @property
+    def C(self) -> int:
+        return 0
+
+    def serial_folds(self) -> list[SerialFold]:
+        return []
+
+    @property
+    def limit(self) -> int:
+        return 1 << self.n + self.above
+
+    @property
+    def r(self) -> int:
+        """r with R = 2^r."""
+        return self.n + DIGIT
+
+    @property
+    def levels(self) -> int:
+        """Additions before the carry."""
+        others = 1 + (self.above > 0) + (self.added > 0)
+        return depths([term.e // DIGIT for term in self.terms], others)[-1]
+
+    @property
+    def digit(self) -> int:
+        """Cycle after acceptance in which digit 0 of x' y' is in its register."""
+        return self.folding - self.digits
+
+    @property
+    def first(self) -> int:
+        """Cycle in which digit 0 of Q is in its register."""
+        return self.digit + 1 + self.levels
+
+    @property
+    def result(self) -> int:
+        """Cycle in which digit 0 of v is in its register."""
+        return self.first + self.digits + 2
+
+    @cached_property
+    def frame(self) -> Frame:
+        bits = self.n + self.above
+        return Frame(DIGIT, self.digits, bits, 1, self.interval, self.result - START, rising=True)
+
+    @cached_property
+    def binary_frame(self) -> Frame:
+        more = ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=self.frame.latency + more)
+
+    def range(self, k: int, carry: tuple[int, int]) -> tuple[int, int]:
+        """The range of position k of V for a carry in this range; k = 2 n: all that is above."""
+        n, top, (low, high) = self.digits, (1 << self.above) - 1, carry
+        mask = MASK if k < 2 * n else -1
+        constant = (self.added << self.r) >> DIGIT * k & mask
+        digit = MASK if k < 2 * n else 0
+        if n <= k < 2 * n:
+            digit += 2 * top * MASK + (top * top << DIGIT) * (k == 2 * n - 1)
+        pieces = [(((1 << self.r) - 1 << term.e) >> DIGIT * k & mask, term.negative) for term in self.terms]
+        return (
+            low + constant - sum(most for most, negative in pieces if negative),
+            high + constant + digit + sum(most for most, negative in pieces if not negative),
+        )
+
+    @cached_property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The range of each position of V with the carry into it; the last is that of the highest digit of v."""
+        found, carry = [], (0, 0)
+        for k in range(2 * self.digits + 1):
+            found.append(self.range(k, carry))
+            carry = (found[-1][0] >> DIGIT, found[-1][1] >> DIGIT)
+        return tuple(found)
+
+    @property
+    def carries(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The range of the carries out of the lower n positions, and of those out of the others."""
+        n = self.digits
+        halves = (self.ranges[:n], self.ranges[n : 2 * n])
+        low, high = ((min(a for a, _ in half) >> DIGIT, max(b for _, b in half) >> DIGIT) for half in halves)
+        return low, high
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        return Schedule(tuple(self._steps()), self.interval)
+
+    def _steps(self) -> Iterator[Step]:
+        """The columns; digits of x y, of Q and of v; the result through its memory. An operation does not list carries
+        among its reads."""
+        n, first = self.digits, self.first
+        added = min(self.levels, min(term.e for term in self.terms) // DIGIT - 1)
+        yield from (step for step in self.product_steps() if isinstance(step.does.kind, karatsuba.Kind))
+        for k in range(2 * n):
+            reads = [karatsuba.Kind.EXACT(k % n)]
+            yield Kind.DIGIT(k).on(("low", "high")[k // n] + " carries", self.digit + k - 1, 1, reads)
+        if self.above:
+            for c in range(n):
+                yield Kind.ABOVE(c).on("top bits", self.origin + n + c, TopProducts.latency(self.above), busy=1)
+        for k in range(2 * n):
+            lags = {term.e // DIGIT + over for term in self.terms for over in (0, term.e % DIGIT > 0)}
+            reads = [Kind.DIGIT(k), *(Kind.QUOTIENT(k - lag) for lag in sorted(lags) if 0 <= k - lag <= n)]
+            reads += [Kind.ABOVE(k - n)] * (k >= n and self.above > 0)
+            yield Kind.SUM(k).on(("low", "high")[k // n] + " sums", first + k - 1 - added, added, reads, busy=1)
+            if k <= n:
+                yield Kind.QUOTIENT(k).on("v" if k == n else "Q", first + k - 1, 1, [Kind.SUM(k)])
+        for j in range(n):
+            unit, reads = ("v", [Kind.SUM(n + 1 + j)]) if j < n - 1 else ("highest digit", [Kind.SUM(n + j)])
+            yield Kind.OUT(j).on(unit, self.result + j - 2, 2, reads, busy=1)
+        last = self.result + n - 1
+        yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, map(Kind.OUT, range(n)))
+
+
+class KaratsubaSolinas(BinaryMontgomery):
+    """The blocks and the quotient for one modulus."""
+
+    def __init__(self, p: int, params: SolinasParams, settings: dict[str, Any]) -> None:
+        super().__init__(p, settings)
+        self.params = params
+
+    @property
+    def R(self) -> int:
+        return 1 << self.params.r
+
+    @property
+    def operand_bits(self) -> int:
+        return self.params.n + self.params.above
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        operand = Fraction(self.params.limit, self.p)
+        return operand, operand**2, operand**2 * self.gain + 1
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.params.schedule
+
+    @property
+    def cost(self) -> Cost:
+        """A DSP block for two digits; the rest are shifts."""
+        n = self.params.digits
+        return Cost(dsp=blocks(n), memory_bits=0, multiplications=n * (n + 1) // 2)
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        q = self.params
+        n = q.digits
+
+        def digits(v: int, count: int) -> list[int]:
+            return [v >> DIGIT * k & MASK for k in range(count)]
+
+        x, y = digits(a, n), digits(b, n)
+        yield from karatsuba.Karatsuba(self.p, q, {}).multiplied(x, y)
+        low, tops = (1 << q.n) - 1, (a >> q.n, b >> q.n)
+        numbers = digits((a & low) * (b & low), 2 * n)
+        yield from ((f"x y{k}", digit) for k, digit in enumerate(numbers))
+        if q.above:
+            above = [tops[0] * digit + tops[1] * other for digit, other in zip(y, x, strict=True)]
+            above[-1] += tops[0] * tops[1] << DIGIT
+            yield from ((f"top{j}", value) for j, value in enumerate(above))
+            numbers[n:] = [digit + more for digit, more in zip(numbers[n:], above, strict=True)]
+        Q = v = carry = 0
+
+        def added(k: int, mask: int) -> int:
+            pieces = (((Q << t.e) >> DIGIT * k & mask) * (-1 if t.negative else 1) for t in q.terms)
+            return ((q.added << q.r) >> DIGIT * k & mask) + sum(pieces)
+
+        for k, number in enumerate(numbers):
+            total = number + added(k, MASK)
+            yield f"T{k}", total
+            carry, digit = divmod(total + carry, 1 << DIGIT)
+            if k <= n:
+                yield f"Q{k}", digit
+                Q |= digit << DIGIT * k
+            else:
+                yield f"v{k - n - 1}", digit
+                v |= digit << DIGIT * (k - n - 1)
+        highest = carry + added(2 * n, -1)
+        yield f"v{n - 1}", highest
+        yield "v", v + (highest << DIGIT * (n - 1))
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self.params)
+
+    def binary_timing(self) -> Timing:
+        return self.params.binary_frame.timing
+
+    def binary_component(self) -> Multiplier:
+        return Machine(self.params, binary=True)
+
+    def corners(self) -> list[tuple[int, int]]:
+        """Those of a Montgomery multiplication; the largest and the least sum for each position: the digits of Q that
+        are added there are all ones or zeros, and for k < n the digit of x y is the largest or the least too."""
+        q = self.params
+        y = q.limit - 1
+        low = (1 << q.n) - 1
+        found = super().corners()
+        for k in range(2 * q.digits):
+            for least in (False, True):
+                Q = 0
+                for term in q.terms:
+                    if term.negative is least:
+                        shifted = DIGIT * k - term.e
+                        Q |= MASK << shifted if shifted >= 0 else MASK >> -shifted
+                if k < q.digits:
+                    digit = (0 if least else MASK) - (-Q * self.p >> DIGIT * k)
+                    Q += (digit * -pow(self.p, -1, 1 << DIGIT) & MASK) << DIGIT * k
+                found.append((-Q * self.p * pow(y, -1, low + 1) & low | q.limit - 1 - low, y))
+        return list(dict.fromkeys(found))
+
+    def facts(self) -> list[tuple[str, str]]:
+        q = self.params
+        powers = " ".join(f"{'+-'[t.negative]} Q 2^{t.e}" for t in q.terms)
+        bits = f" and {q.above} bit{'s' * (q.above > 1)} above them" if q.above else ""
+        return [
+            ("V", f"x y {powers}{' + p R' if q.added else ''}, Q = V mod R, v = (V - Q) / R"),
+            ("R", f"2^{q.r}"),
+            ("digits", f"n = {q.digits} of {DIGIT} bits{bits}"),
+            ("slots", f"{q.digits} squares and {q.digits * (q.digits - 1) // 2} pairs on {blocks(q.digits)} DSP blocks"),
+            ("operands", f"below 2^{self.operand_bits}, about {float(self.bounds[0]):.6g} p"),
+            ("carries", "; ".join(f"{low} to {high}" for low, high in q.carries)),
+        ]
+
+
+class Machine(karatsuba.Machine):
+    """The product, the products of the top bits, and the quotient, with the multiplier interface. ``binary``: operands
+    and results are below p; p is subtracted once, for v < p^2 / R + p < 2 p."""
+
+    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
+        p = self._params
+        assert isinstance(p, SolinasParams)
+        n = p.digits
+
+        def at(*cycles: int) -> Value:
+            return control.any(*(p.origin + c + again for c in cycles for again in range(0, p.interval, n)))
+
+        x, y = control.x, control.y
+        self._multiplied = product = KaratsubaProduct(m, x[:DIGIT], y[:DIGIT], n, at)
+        more: list[Value] = []
+        if p.above:
+            tops = TopProducts(m, x, y, [taps[n] for taps in product.taps], n, at)
+            self._above = tops.out
+            waits = out(n) - n - TopProducts.latency(p.above)
+            more.append(DelayLines(m, waits, name="above").line(tops.out, waits, name="above_waited"))
+        self._quotient = DigitQuotient(
+            m, product.early, product.high[:DIGIT], more, n, p.terms, p.added,
+            start=p.digit - p.origin, carries=p.carries, width=DIGIT + p.above, at=at,
+        )  # fmt: skip
+        return self._quotient.out, self._quotient.out, 2
+
+    def product_register(self, operation: Operation) -> Any:
+        product, quotient, n = self._multiplied, self._quotient, self.frame.digits
+        high = operation.numbers[0] >= n
+        match operation.kind:
+            case Kind.DIGIT:
+                return product.high if high else product.early
+            case Kind.ABOVE:
+                return self._above
+            case Kind.SUM:
+                return quotient.high_sum if high else quotient.low_sum
+            case Kind.QUOTIENT:
+                return quotient.z if high else quotient.q
+            case Kind.OUT:
+                return quotient.out
+        registers: dict[Any, Any] = {
+            karatsuba.Kind.SQUARE: product.square, karatsuba.Kind.COLUMN: product.in_order,
+            karatsuba.Kind.EXACT: product.exact,
+        }  # fmt: skip
+        return registers[operation.kind]
+
+    def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
+        """v mod p."""
+        p = self._params
+        assert isinstance(p, SolinasParams)
+        modulus = [(1 << p.k) - p.c >> DIGIT * j & (MASK if j < p.digits - 1 else -1) for j in range(p.digits)]
+        m.submodules.subtract = subtract = ConditionalSubtract(len(digit), p.digits, modulus, rising=True)
+        m.d.comb += [subtract.coming.eq(control.at(p.result - LEAD)), subtract.digit.eq(digit)]
+        return subtract.out
+
+
+def fit(p: int) -> KaratsubaSolinas:
+    """The design for p. Raises UnsupportedError for a p that is too short or too long, or not of the form."""
+    k = p.bit_length()
+    most = DIGIT * karatsuba.MOST + ABOVE_MAX - 1
+    if not BITS_MIN <= k <= most:
+        raise UnsupportedError(f"the modulus must have {BITS_MIN} to {most} bits, this one has {k}")
+    sign, z, near = shape(p)
+    if z < NEAREST * DIGIT:
+        raise UnsupportedError(f"p = {-sign} mod 2^{z}; p = 1 or -1 mod 2^{NEAREST * DIGIT} at least is accepted")
+    powers = signed_digits(near)
+    if len(powers) > TERMS_MAX:
+        raise UnsupportedError(
+            f"p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are accepted"
+        )
+    n = max(-(-(k + 1 - ABOVE_MAX) // DIGIT) | 1, DIGITS_MIN)
+    interval = -(-Results.spacing(n) // n) * n
+    terms = tuple(Term(e, sign_e != sign) for e, sign_e in powers)
+    params = SolinasParams(
+        k, (1 << k) - p, n, 1, interval, terms, p if sign < 0 else 0, max(0, k + 1 - DIGIT * n)
+    )  # fmt: skip
+    try:
+        params.levels  # noqa: B018 - checks the distances
+    except ValueError as error:
+        raise UnsupportedError(f"p = {-sign} mod 2^{z}: {error}") from None
+    return KaratsubaSolinas(p, params, {})
+
+
+DESIGNS = (
+    Design(
+        name="karatsuba-solinas", page="karatsuba-solinas",
+        title="Montgomery multiplication for sparse primes by Karatsuba's trick for all pairs of digits",
+        source=Source(
+            "J. A. Solinas; A. A. Karatsuba, Y. P. Ofman",
+            "Generalized Mersenne Numbers; Multiplication of Multidigit Numbers on Automata",
+            "Technical Report CORR 99-39, University of Waterloo; Soviet Physics Doklady 7", 1999,
+            "for primes and product; P. L. Montgomery, Mathematics of Computation 44, for the method; machine ours",
+        ),
+        needs=f"p = 1 or -1 mod 2^{NEAREST * DIGIT} at least, p - 1 or p + 1 of at most {TERMS_MAX} signed powers of 2",
+        settings=(),
+        solve=fit,
+    ),
+)  # fmt: skip
