@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 
+from modmill.designs.karatsuba.halves import tree
 from modmill.designs.karatsuba.product import DIGIT
 from modmill.designs.solinas.sparse_quotient import Term
 from modmill.rtl.delay import DelayLines, later
@@ -35,69 +36,12 @@ def depths(distances: Sequence[int], others: int) -> list[int]:
     raise ValueError(f"{len(distances)} terms {', '.join(map(str, distances))} digits away cannot be added in time")
 
 
-def tree(m: Module, leaves: Sequence[tuple[Value, int, int]], name: str) -> Value:
-    """The sum of (value, sign, depth), ``depth`` cycles after the value, with all its bits; one sign is positive."""
-    nodes: list[tuple[Value, int]] = []
-    for depth in range(max(depth for *_, depth in leaves), 0, -1):
-        nodes += [(value, sign) for value, sign, at in leaves if at == depth]
-        nodes.sort(key=lambda node: -node[1])
-        half = (len(nodes) + 1) // 2
-        following: list[tuple[Value, int]] = []
-        for k, ((value, sign), *second) in enumerate(nodes[j::half] for j in range(half)):
-            for other, other_sign in second:
-                value = value + other if other_sign == sign else value - other
-            out = Signal(value.shape(), name=f"{name}{depth}_{k}", reset_less=True)
-            m.d.sync += out.eq(value)
-            following.append((out, sign))
-        nodes = following
-    ((value, _),) = nodes
-    return value
-
-
-def gated(bits: Value, number: Value) -> list[Value]:
-    """For each of ``bits`` its product with ``number``, in place."""
-    return [Cat(Const(0, i), Mux(bit, number, 0)) for i, bit in enumerate(bits)]
-
-
-class TopProducts:
-    """a y_c + b x_c for the digits c of y and x, and for the highest digit also a b 2^17, if a and b are the bits of x
-    and y above their ``n`` digits.
-
-    ``x``, ``y``: the digits, the highest with these bits, where digit c arrives in cycle c - 1; ``taps``: digit c of x
-    and of y in cycle n + c. ``out``: the sums in cycle n + c + `latency`.
-    Cost: about 70 LUTs for each bit of a.
-    """
-
-    def __init__(
-        self, m: Module, x: Value, y: Value, taps: Sequence[Value], n: int, at: Callable[..., Value]
-    ) -> None:
-        tops = []
-        for name, digit in (("x", x), ("y", y)):
-            top = later(m, digit[DIGIT:], f"{name}_top")
-            kept = Signal(len(top), name=f"{name}_above", reset_less=True)
-            with m.If(at(n - 1)):
-                m.d.sync += kept.eq(top)
-            tops.append(kept)
-        a, b = tops
-        both = Signal(2 * len(a), reset_less=True)
-        m.d.sync += both.eq(sum(gated(a, b), Const(0)))
-        first, *rest = [*gated(a, taps[1]), *gated(b, taps[0])]
-        first = Cat(first, Mux(at(2 * n - 1), both, 0))
-        depth = self.latency(len(a))
-        self.out = tree(m, [(value, 1, depth) for value in (first, *rest)], "above")
-
-    @staticmethod
-    def latency(bits: int) -> int:
-        """Cycles from the digits to their sum, for ``bits`` bits of a."""
-        return (2 * bits - 1).bit_length()
-
-
 class DigitQuotient:
     """Q and v.
 
-    ``low``, ``high``: digits k and n + k of x y in cycle ``start`` + k and ``start`` + n + k; ``more``: numbers that
-    are added to digit n + k in the same cycle; ``added``: p R is added, with this p, or 0; ``at(c, ...)`` is high in
-    cycles c modulo n. ``carries``: the range of the carries out of the lower n positions, and of the higher ones.
+    ``low``: digit k of x y in cycle ``start`` + k, for k < n; ``high``: numbers whose sum is digit n + k, in cycle
+    ``start`` + n + k; ``added``: p R is added, with this p, or 0; ``at(c, ...)`` is high in cycles c modulo n.
+    ``carries``: the range of the carries out of the lower n positions, and of the higher ones.
     ``low_sum``, ``high_sum``: sums of positions k and n + k without the carry, in cycle first - 1 + k and
     first - 1 + n + k, where first is start + 1 + `levels`. ``q``: digit k of Q in cycle first + k for k < n, and
     ``z`` digit n in cycle first + n. ``out``: digit j of v in cycle first + n + 2 + j, the highest with all remaining
@@ -106,12 +50,12 @@ class DigitQuotient:
     """
 
     def __init__(
-        self, m: Module, low: Value, high: Value, more: Sequence[Value], n: int, terms: Sequence[Term], added: int, *,
+        self, m: Module, low: Value, high: Sequence[Value], n: int, terms: Sequence[Term], added: int, *,
         start: int, carries: Sequence[tuple[int, int]], width: int, at: Callable[..., Value],
     ) -> None:  # fmt: skip
         self._m, self._n, self._at = m, n, at
-        self._lines = DelayLines(m, n + 1, name="quotient")
-        entering = [*depths([term.e // DIGIT for term in terms], 1 + len(more) + (added > 0))]
+        self._lines = DelayLines(m, n, name="quotient")
+        entering = [*depths([term.e // DIGIT for term in terms], len(high) + (added > 0))]
         levels = entering[-1]
         self._first = first = start + 1 + levels
         self.q, self.z = (Signal(DIGIT, name=name, reset_less=True) for name in ("q", "z"))
@@ -121,7 +65,7 @@ class DigitQuotient:
 
         # ---- both sums
         inside: list[tuple[Value, int, int]] = [(low, 1, levels)]
-        beyond: list[tuple[Value, int, int]] = [(number, 1, levels) for number in (high, *more)]
+        beyond: list[tuple[Value, int, int]] = [(number, 1, levels) for number in high]
         if added:
             beyond.append((self._constant(added << DIGIT, first - 1 - levels), 1, levels))
         for k, (term, depth) in enumerate(zip(terms, entering, strict=False)):

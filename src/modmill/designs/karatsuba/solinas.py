@@ -28,8 +28,9 @@ from modmill.contract import Timing, UnsupportedError
 from modmill.design import Cost, Design, Source
 from modmill.designs.digit_serial import BinaryMontgomery
 from modmill.designs.karatsuba import design as karatsuba
-from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, KaratsubaProduct, blocks, out
-from modmill.designs.karatsuba.quotient import NEAREST, DigitQuotient, TopProducts, depths
+from modmill.designs.karatsuba.halves import Halves, carry_most, digits_at, products_latency
+from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, blocks
+from modmill.designs.karatsuba.quotient import NEAREST, DigitQuotient, depths
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.solinas.design import TERMS_MAX, shape
@@ -52,8 +53,9 @@ MASK = (1 << DIGIT) - 1
 class Kind(Operations):
     """The operations behind those of the product, for position k and digit j."""
 
-    DIGIT = "x y{}"  # digit k of x' y'
-    ABOVE = "top{}"  # digit j of x' and y' times the bits above the digits
+    ABOVE = "above{}"  # a y_j + b x_j
+    DIGIT = "x y{}"  # digit k of the low half, or k - n of the high half
+    CARRY = "carry{}"  # digit j of the rest of the low half
     SUM = "T{}"  # position k of V without the carry
     QUOTIENT = "Q{}"
     OUT = "v{}"
@@ -89,13 +91,12 @@ class SolinasParams(karatsuba.KaratsubaParams):
     @property
     def levels(self) -> int:
         """Additions before the carry."""
-        others = 1 + (self.above > 0) + (self.added > 0)
-        return depths([term.e // DIGIT for term in self.terms], others)[-1]
+        return depths([term.e // DIGIT for term in self.terms], 2 + (self.added > 0))[-1]
 
     @property
     def digit(self) -> int:
-        """Cycle after acceptance in which digit 0 of x' y' is in its register."""
-        return self.folding - self.digits
+        """Cycle after acceptance in which digit 0 of both halves is in its register."""
+        return self.origin + digits_at(self.digits)
 
     @property
     def first(self) -> int:
@@ -119,12 +120,12 @@ class SolinasParams(karatsuba.KaratsubaParams):
 
     def range(self, k: int, carry: tuple[int, int]) -> tuple[int, int]:
         """The range of position k of V for a carry in this range; k = 2 n: all that is above."""
-        n, top, (low, high) = self.digits, (1 << self.above) - 1, carry
+        n, (low, high) = self.digits, carry
         mask = MASK if k < 2 * n else -1
         constant = (self.added << self.r) >> DIGIT * k & mask
-        digit = MASK if k < 2 * n else 0
-        if n <= k < 2 * n:
-            digit += 2 * top * MASK + (top * top << DIGIT) * (k == 2 * n - 1)
+        digit = (0 if k == 2 * n else MASK) + ((1 << 2 * self.above) - 1 << DIGIT) * (k == 2 * n - 1)
+        if k in (n, n + 1):
+            digit += (MASK, carry_most(n) >> DIGIT)[k - n]
         pieces = [(((1 << self.r) - 1 << term.e) >> DIGIT * k & mask, term.negative) for term in self.terms]
         return (
             low + constant - sum(most for most, negative in pieces if negative),
@@ -157,17 +158,22 @@ class SolinasParams(karatsuba.KaratsubaParams):
         among its reads."""
         n, first = self.digits, self.first
         added = min(self.levels, min(term.e for term in self.terms) // DIGIT - 1)
-        yield from (step for step in self.product_steps() if isinstance(step.does.kind, karatsuba.Kind))
+        for c in range(n) if self.above else ():
+            yield Kind.ABOVE(c).on("top bits", self.origin + n + c, products_latency(self.above), busy=1)
+        for step in self.product_steps():
+            if step.does.kind is karatsuba.Kind.EXACT and self.above:
+                yield replace(step, reads=(*step.reads, Kind.ABOVE(*step.does.numbers).name))
+            elif isinstance(step.does.kind, karatsuba.Kind):
+                yield step
         for k in range(2 * n):
-            reads = [karatsuba.Kind.EXACT(k % n)]
-            yield Kind.DIGIT(k).on(("low", "high")[k // n] + " carries", self.digit + k - 1, 1, reads)
-        if self.above:
-            for c in range(n):
-                yield Kind.ABOVE(c).on("top bits", self.origin + n + c, TopProducts.latency(self.above), busy=1)
+            exact, half = karatsuba.Kind.EXACT(k % n), ("low", "high")[k // n]
+            yield Kind.DIGIT(k).on(f"{half} carries", self.digit + k % n - 1, 1, [exact])
+        for j in range(2):
+            yield Kind.CARRY(j).on("low carry", self.digit + n + j - 1, 1, [Kind.DIGIT(n - 1)])
         for k in range(2 * n):
             lags = {term.e // DIGIT + over for term in self.terms for over in (0, term.e % DIGIT > 0)}
             reads = [Kind.DIGIT(k), *(Kind.QUOTIENT(k - lag) for lag in sorted(lags) if 0 <= k - lag <= n)]
-            reads += [Kind.ABOVE(k - n)] * (k >= n and self.above > 0)
+            reads += [Kind.CARRY(k - n)] * (k in (n, n + 1))
             yield Kind.SUM(k).on(("low", "high")[k // n] + " sums", first + k - 1 - added, added, reads, busy=1)
             if k <= n:
                 yield Kind.QUOTIENT(k).on("v" if k == n else "Q", first + k - 1, 1, [Kind.SUM(k)])
@@ -215,16 +221,24 @@ class KaratsubaSolinas(BinaryMontgomery):
         def digits(v: int, count: int) -> list[int]:
             return [v >> DIGIT * k & MASK for k in range(count)]
 
-        x, y = digits(a, n), digits(b, n)
-        yield from karatsuba.Karatsuba(self.p, q, {}).multiplied(x, y)
-        low, tops = (1 << q.n) - 1, (a >> q.n, b >> q.n)
-        numbers = digits((a & low) * (b & low), 2 * n)
-        yield from ((f"x y{k}", digit) for k, digit in enumerate(numbers))
+        x, y, tops = digits(a, n), digits(b, n), (a >> q.n, b >> q.n)
+        above = [tops[0] * digit + tops[1] * other for digit, other in zip(y, x, strict=True)]
+        above[-1] += tops[0] * tops[1] << DIGIT
         if q.above:
-            above = [tops[0] * digit + tops[1] * other for digit, other in zip(y, x, strict=True)]
-            above[-1] += tops[0] * tops[1] << DIGIT
-            yield from ((f"top{j}", value) for j, value in enumerate(above))
-            numbers[n:] = [digit + more for digit, more in zip(numbers[n:], above, strict=True)]
+            yield from ((f"above{c}", value) for c, value in enumerate(above))
+        multiplied = dict(karatsuba.Karatsuba(self.p, q, {}).multiplied(x, y))
+        halves = [0, 0]
+        for c in range(n):
+            low, high = multiplied[f"c{c}"]
+            multiplied[f"c{c}"] = [low, high + above[c]]
+            halves = [half + (v << DIGIT * c) for half, v in zip(halves, multiplied[f"c{c}"], strict=True)]
+        yield from multiplied.items()
+        rest = halves[0] >> q.n
+        numbers = [*digits(halves[0], n), *digits(halves[1], n - 1), halves[1] >> DIGIT * (n - 1)]
+        yield from ((f"x y{k}", digit) for k, digit in enumerate(numbers))
+        for j, digit in enumerate((rest & MASK, rest >> DIGIT)):
+            yield f"carry{j}", digit
+            numbers[n + j] += digit
         Q = v = carry = 0
 
         def added(k: int, mask: int) -> int:
@@ -300,37 +314,22 @@ class Machine(karatsuba.Machine):
         def at(*cycles: int) -> Value:
             return control.any(*(p.origin + c + again for c in cycles for again in range(0, p.interval, n)))
 
-        x, y = control.x, control.y
-        self._multiplied = product = KaratsubaProduct(m, x[:DIGIT], y[:DIGIT], n, at)
-        more: list[Value] = []
-        if p.above:
-            tops = TopProducts(m, x, y, [taps[n] for taps in product.taps], n, at)
-            self._above = tops.out
-            waits = out(n) - n - TopProducts.latency(p.above)
-            more.append(DelayLines(m, waits, name="above").line(tops.out, waits, name="above_waited"))
+        self._halves = halves = Halves(m, control.x, control.y, n, at, p.above)
+        waited = DelayLines(m, n, name="halves").line(halves.high, n, name="high_waited")
         self._quotient = DigitQuotient(
-            m, product.early, product.high[:DIGIT], more, n, p.terms, p.added,
-            start=p.digit - p.origin, carries=p.carries, width=DIGIT + p.above, at=at,
+            m, halves.low, [waited, halves.carry], n, p.terms, p.added,
+            start=digits_at(n), carries=p.carries, width=DIGIT + p.above, at=at,
         )  # fmt: skip
         return self._quotient.out, self._quotient.out, 2
 
     def product_register(self, operation: Operation) -> Any:
-        product, quotient, n = self._multiplied, self._quotient, self.frame.digits
-        high = operation.numbers[0] >= n
-        match operation.kind:
-            case Kind.DIGIT:
-                return product.high if high else product.early
-            case Kind.ABOVE:
-                return self._above
-            case Kind.SUM:
-                return quotient.high_sum if high else quotient.low_sum
-            case Kind.QUOTIENT:
-                return quotient.z if high else quotient.q
-            case Kind.OUT:
-                return quotient.out
+        halves, quotient, high = self._halves, self._quotient, operation.numbers[0] >= self.frame.digits
         registers: dict[Any, Any] = {
-            karatsuba.Kind.SQUARE: product.square, karatsuba.Kind.COLUMN: product.in_order,
-            karatsuba.Kind.EXACT: product.exact,
+            karatsuba.Kind.SQUARE: halves.square, karatsuba.Kind.COLUMN: halves.in_order,
+            karatsuba.Kind.EXACT: halves.exact, Kind.ABOVE: halves.above, Kind.CARRY: halves.carry,
+            Kind.DIGIT: halves.high if high else halves.low,
+            Kind.SUM: quotient.high_sum if high else quotient.low_sum,
+            Kind.QUOTIENT: quotient.z if high else quotient.q, Kind.OUT: quotient.out,
         }  # fmt: skip
         return registers[operation.kind]
 
