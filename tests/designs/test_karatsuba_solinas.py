@@ -81,7 +81,10 @@ def test_terms_are_added_as_late_as_they_must(distances, others, found):
         (2 ** (BITS_MIN - 1) - 1, r"^the modulus must have 52 to 1074 bits, this one has 51$"),
         (2**1075 - 1, r"52 to 1074 bits, this one has 1,?075$"),
         (2**400 + sum(2 ** (60 + 20 * k) for k in range(6)) + 1, "^p - 1 has 7 signed digits, at most 6 are accepted$"),
-        (2**90 + 2**60 + 2**55 + 2**52 + 1, r"^p = 1 mod 2\^52: 4 terms 5, 3, 3, 3 digits away cannot be added in time"),
+        (
+            2**90 + 2**60 + 2**55 + 2**52 + 1,
+            r"^p = 1 mod 2\^52: 4 terms 5, 3, 3, 3 digits away cannot be added in time",
+        ),
     ],
 )
 def test_refusals(p, message):

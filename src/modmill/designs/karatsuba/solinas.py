@@ -54,7 +54,7 @@ class Kind(Operations):
     """The operations behind those of the product, for position k and digit j."""
 
     ABOVE = "above{}"  # a y_j + b x_j
-    DIGIT = "x y{}"  # digit k of the low half, or k - n of the high half
+    DIGIT = "h{}"  # digit k of the low half, or k - n of the high half
     CARRY = "carry{}"  # digit j of the rest of the low half
     SUM = "T{}"  # position k of V without the carry
     QUOTIENT = "Q{}"
@@ -135,7 +135,9 @@ class SolinasParams(karatsuba.KaratsubaParams):
         if k in (n, n + 1):
             digit += (MASK, carry_most(n) >> DIGIT)[k - n]
         weights = self.weights(k).values()
-        return low + constant + sum(min(w, 0) for w in weights), high + constant + digit + sum(max(w, 0) for w in weights)
+        return low + constant + sum(min(w, 0) for w in weights), high + constant + digit + sum(
+            max(w, 0) for w in weights
+        )
 
     @cached_property
     def ranges(self) -> tuple[tuple[int, int], ...]:
@@ -240,7 +242,7 @@ class KaratsubaSolinas(BinaryMontgomery):
         yield from multiplied.items()
         rest = halves[0] >> q.n
         numbers = [*digits(halves[0], n), *digits(halves[1], n - 1), halves[1] >> DIGIT * (n - 1)]
-        yield from ((f"x y{k}", digit) for k, digit in enumerate(numbers))
+        yield from ((f"h{k}", digit) for k, digit in enumerate(numbers))
         for j, digit in enumerate((rest & MASK, rest >> DIGIT)):
             yield f"carry{j}", digit
             numbers[n + j] += digit
@@ -297,7 +299,10 @@ class KaratsubaSolinas(BinaryMontgomery):
             ("V", f"x y {powers}{' + p R' if q.added else ''}, Q = V mod R, v = (V - Q) / R"),
             ("R", f"2^{q.r}"),
             ("digits", f"n = {q.digits} of {DIGIT} bits{bits}"),
-            ("slots", f"{q.digits} squares and {q.digits * (q.digits - 1) // 2} pairs on {blocks(q.digits)} DSP blocks"),
+            (
+                "slots",
+                f"{q.digits} squares and {q.digits * (q.digits - 1) // 2} pairs on {blocks(q.digits)} DSP blocks",
+            ),
             ("operands", f"below 2^{self.operand_bits}, about {float(self.bounds[0]):.6g} p"),
             ("carries", "; ".join(f"{low} to {high}" for low, high in q.carries)),
         ]
