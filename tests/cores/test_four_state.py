@@ -14,7 +14,10 @@ from modmill.flow import four_state as icarus
 from modmill.flow.simulate import Simulator, widths
 from modmill.flow.tools import ToolError
 
-WIDE = {"pseudo-mersenne": 2**61 - 1, "solinas": 2**61 - 1, "karatsuba": 2**85 - 19}
+WIDE = {
+    "pseudo-mersenne": 2**61 - 1, "solinas": 2**61 - 1, "karatsuba": 2**85 - 19,
+    "karatsuba-solinas": 2**85 - 2**60 - 1,
+}  # fmt: skip
 """They need 52 or 69 bits, and a modulus near a power of two."""
 
 

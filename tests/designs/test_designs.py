@@ -31,6 +31,7 @@ OF_A_FORM = {
     "channel-reduce",
     "pseudo-mersenne",
     "karatsuba",
+    "karatsuba-solinas",
     "solinas",
 }  # they serve moduli of a form only
 SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}

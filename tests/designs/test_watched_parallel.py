@@ -39,7 +39,7 @@ CASES = [
     ("solinas", 2**224 - 2**96 + 1, {"interval": 26}),
     *(("pseudo-mersenne", p, {}) for p in (2**61 - 1, 2**127 - 1, 2**64 - 2**32 + 1)),
     ("pseudo-mersenne", 2**85 - 2**30 + 3, {"streams": 7}),
-    *(("karatsuba", p, {}) for p in (2**85 - 19, 2**107 - 1, 2**137 - 2**60 + 1, 2**87 - 67, 2**190 - 2**32 - 5)),
+    *(("karatsuba", p, {}) for p in (2**85 - 19, 2**107 - 1, 2**137 - 2**60 + 1, 2**87 - 67, 2**190 - 5)),
     *(("karatsuba-solinas", p, {}) for p in (2**80 - 2**60 + 1, 2**88 - 2**60 - 1, 2**224 - 2**96 + 1)),
     ("karatsuba-solinas", 2**256 - 2**224 + 2**192 + 2**96 - 1, {}),
     *(("montgomery-array", P40, {"loadable": loadable}) for loadable in (True, False)),

@@ -11,7 +11,10 @@ from modmill.cores.multiplier.build import build
 from modmill.designs import DESIGNS
 from modmill.flow import emit
 
-MODULUS = {"pseudo-mersenne": "0x1fffffffffffffff", "solinas": "M127", "karatsuba": "2^107-1"}  # these do not serve 97
+MODULUS = {  # these do not serve 97
+    "pseudo-mersenne": "0x1fffffffffffffff", "solinas": "M127", "karatsuba": "2^107-1",
+    "karatsuba-solinas": "2^85-2^60-1",
+}  # fmt: skip
 KNOWN = {
     r"(^|\.)results\.pair$": "set to 0 when a result begins to leave, and looked at only while one leaves",
     r"order\.storage$": "read only where it was written, in the order of the pairs",

@@ -16,7 +16,9 @@ from modmill.designs import DESIGNS
 FILE = Path(__file__).parent / "digests.json"
 ONE_FORM = {"kbe-extension", "hbe-extension", "kbe-reduction", "hbe-reduction"}
 """These have no form with binary operands."""
-WIDE = {"pseudo-mersenne": "M127", "solinas": "M127", "karatsuba": "2^107-1"}  # these do not serve 97
+WIDE = {  # these do not serve 97
+    "pseudo-mersenne": "M127", "solinas": "M127", "karatsuba": "2^107-1", "karatsuba-solinas": "2^85-2^60-1",
+}  # fmt: skip
 CASES = [
     (d.name, modulus, "native" if d.name in ONE_FORM else io)
     for d in DESIGNS

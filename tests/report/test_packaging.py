@@ -22,7 +22,9 @@ from modmill.flow.modules import module_ports
 from modmill.report import packaging, recorded, seal, sheet
 from modmill.report.rows import Row, append
 
-WIDE = {"pseudo-mersenne": "M127", "solinas": "M127", "karatsuba": "2^107-1"}  # these do not serve 97
+WIDE = {  # these do not serve 97
+    "pseudo-mersenne": "M127", "solinas": "M127", "karatsuba": "2^107-1", "karatsuba-solinas": "M127",
+}  # fmt: skip
 CODES = {"DECLFILENAME", "VARHIDDEN", "WIDTHEXPAND", "WIDTHTRUNC", "UNUSEDSIGNAL"}
 
 

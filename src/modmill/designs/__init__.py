@@ -4,8 +4,8 @@
 
 In reading order: `multistep`, `radix64k`, `sor` and `cox_rower` (the papers' designs), `channel`, `extension` and
 `reduction` (parts of the last as cores); `digit_serial` (what designs on binary numbers share), `tenca_koc`, `mcivor`,
-`iddmm` and `orup` (designs with which the papers compare theirs); `montgomery_array`, `pseudo_mersenne`,
-`karatsuba`, `solinas` and `wide` (our own).
+`iddmm` and `orup` (designs with which the papers compare theirs); `montgomery_array`, `pseudo_mersenne`, `karatsuba`,
+`solinas` and `wide` (our own).
 """
 
 from __future__ import annotations

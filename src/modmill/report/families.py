@@ -26,7 +26,13 @@ FAMILIES = (
     Family("sum-of-residues", "Sum of residues", "diamond", ("sor", "sor-ring", "sor-original"), residues=True),
     Family("digits", "Montgomery, digits", "square", ("montgomery-array", "radix64k", "iddmm", "orup", "wide")),
     Family("bits", "Montgomery, bit by bit", "triangle-up", ("multistep", "tenca-koc", "mcivor")),
-    Family("special", "Special primes", "star", ("pseudo-mersenne", "karatsuba", "solinas"), special=True),
+    Family(
+        "special",
+        "Special primes",
+        "star",
+        ("pseudo-mersenne", "karatsuba", "karatsuba-solinas", "solinas"),
+        special=True,
+    ),
 )
 """Families of multipliers. Building blocks (base extensions, channels) belong to none."""
 

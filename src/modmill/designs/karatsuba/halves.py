@@ -39,11 +39,6 @@ def tree(m: Module, leaves: Sequence[tuple[Value, int, int]], name: str) -> Valu
     return value
 
 
-def gated(bits: Value, number: Value) -> list[Value]:
-    """For each of ``bits`` its product with ``number``, in place."""
-    return [Cat(Const(0, i), Mux(bit, number, 0)) for i, bit in enumerate(bits)]
-
-
 def digits_at(n: int) -> int:
     """Cycle of the lowest digits of both halves."""
     return read(n) + 3
@@ -60,8 +55,8 @@ class Halves(Pairs):
     high half with all remaining bits; ``carry``: digits of the rest of the low half, digit c in cycle
     `digits_at` (n) + n + c.
 
-    ``x``, ``y``: digits, the highest with ``above`` more bits. Cost beyond `Pairs`: about 500 LUTs for 15 digits, and 90
-    for each bit above.
+    ``x``, ``y``: digits, the highest with ``above`` more bits. Cost beyond `Pairs`: about 500 LUTs for 15 digits, and
+    90 for each bit above.
     """
 
     def __init__(self, m: Module, x: Value, y: Value, n: int, at: Callable[..., Value], above: int) -> None:
@@ -127,12 +122,19 @@ class Halves(Pairs):
             m.d.sync += [one.eq(top) for one, top in zip(kept, tops, strict=True)]
         a, b = kept
         both = Signal(2 * above, name="above_both", reset_less=True)
-        m.d.sync += both.eq(sum(gated(a, b), Const(0)))
-        first, *others = [*gated(a, self.taps[1][n]), *gated(b, self.taps[0][n])]
-        first = Cat(first, Mux(at(2 * n - 1), both, 0))
-        return tree(m, [(value, 1, products_latency(above)) for value in (first, *others)], "above")
+        m.d.sync += both.eq(sum((Mux(bit, b, 0) << i for i, bit in enumerate(a)), Const(0)))
+        leaves = []
+        for name, top, line in (("x", a, self.taps[1]), ("y", b, self.taps[0])):
+            for i, bit in enumerate(top):
+                product = Signal(DIGIT, name=f"{name}_above{i}", reset_less=True)
+                m.d.sync += product.eq(line[n])
+                with m.If(~bit):  # by the reset of the flip-flops, without a LUT
+                    m.d.sync += product.eq(0)
+                leaves.append(Cat(Const(0, i), product))
+        leaves[0] = Cat(leaves[0], Mux(at(2 * n), both, 0))
+        return tree(m, [(value, 1, products_latency(above) - 1) for value in leaves], "above")
 
 
 def products_latency(above: int) -> int:
-    """Cycles of the additions in a y_c + b x_c, for ``above`` bits of a and b."""
-    return (2 * above - 1).bit_length() if above else 0
+    """Cycles from digits c of x and y to a y_c + b x_c, for ``above`` bits of a and b."""
+    return 1 + (2 * above - 1).bit_length() if above else 0

@@ -76,7 +76,10 @@ class DigitQuotient:
         self.low_sum, self.high_sum = tree(m, inside, "low_sum"), tree(m, beyond, "high_sum")
 
         # ---- carries
-        shapes = [signed(1 + max(low.bit_length() if low >= 0 else (~low).bit_length(), high.bit_length())) for low, high in carries]
+        shapes = [
+            signed(1 + max(low.bit_length() if low >= 0 else (~low).bit_length(), high.bit_length()))
+            for low, high in carries
+        ]
         over, middle, higher = (
             Signal(shape, name=name, reset_less=True)
             for name, shape in (("low_carry", shapes[0]), ("middle_carry", shapes[0]), ("high_carry", shapes[1]))

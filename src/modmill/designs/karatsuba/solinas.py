@@ -54,7 +54,7 @@ class Kind(Operations):
     """The operations behind those of the product, for position k and digit j."""
 
     ABOVE = "above{}"  # a y_j + b x_j
-    DIGIT = "x y{}"  # digit k of the low half, or k - n of the high half
+    DIGIT = "h{}"  # digit k of the low half, or k - n of the high half
     CARRY = "carry{}"  # digit j of the rest of the low half
     SUM = "T{}"  # position k of V without the carry
     QUOTIENT = "Q{}"
@@ -118,18 +118,25 @@ class SolinasParams(karatsuba.KaratsubaParams):
         more = ConditionalSubtract.latency(self.digits)
         return replace(self.frame, latency=self.frame.latency + more)
 
+    def weights(self, k: int) -> dict[int, int]:
+        """The weight of each bit of Q in position k of V; k = 2 n: all positions from there on."""
+        found: dict[int, int] = {}
+        for term in self.terms:
+            first = DIGIT * k - term.e
+            for i in range(max(first, 0), min(first + DIGIT, self.r) if k < 2 * self.digits else self.r):
+                found[i] = found.get(i, 0) + ((-1 if term.negative else 1) << i - first)
+        return found
+
     def range(self, k: int, carry: tuple[int, int]) -> tuple[int, int]:
-        """The range of position k of V for a carry in this range; k = 2 n: all that is above."""
+        """The range of position k of V for a carry in this range; k = 2 n: of all that is above."""
         n, (low, high) = self.digits, carry
-        mask = MASK if k < 2 * n else -1
-        constant = (self.added << self.r) >> DIGIT * k & mask
+        constant = (self.added << self.r) >> DIGIT * k & (MASK if k < 2 * n else -1)
         digit = (0 if k == 2 * n else MASK) + ((1 << 2 * self.above) - 1 << DIGIT) * (k == 2 * n - 1)
         if k in (n, n + 1):
             digit += (MASK, carry_most(n) >> DIGIT)[k - n]
-        pieces = [(((1 << self.r) - 1 << term.e) >> DIGIT * k & mask, term.negative) for term in self.terms]
-        return (
-            low + constant - sum(most for most, negative in pieces if negative),
-            high + constant + digit + sum(most for most, negative in pieces if not negative),
+        weights = self.weights(k).values()
+        return low + constant + sum(min(w, 0) for w in weights), high + constant + digit + sum(
+            max(w, 0) for w in weights
         )
 
     @cached_property
@@ -235,7 +242,7 @@ class KaratsubaSolinas(BinaryMontgomery):
         yield from multiplied.items()
         rest = halves[0] >> q.n
         numbers = [*digits(halves[0], n), *digits(halves[1], n - 1), halves[1] >> DIGIT * (n - 1)]
-        yield from ((f"x y{k}", digit) for k, digit in enumerate(numbers))
+        yield from ((f"h{k}", digit) for k, digit in enumerate(numbers))
         for j, digit in enumerate((rest & MASK, rest >> DIGIT)):
             yield f"carry{j}", digit
             numbers[n + j] += digit
@@ -271,21 +278,17 @@ class KaratsubaSolinas(BinaryMontgomery):
     def corners(self) -> list[tuple[int, int]]:
         """Those of a Montgomery multiplication; the largest and the least sum for each position: the digits of Q that
         are added there are all ones or zeros, and for k < n the digit of x y is the largest or the least too."""
-        q = self.params
-        y = q.limit - 1
+        q, y = self.params, self.params.limit - 1
         low = (1 << q.n) - 1
+        modulus = self.p if q.added else -self.p  # x y = Q modulus (mod R)
         found = super().corners()
         for k in range(2 * q.digits):
             for least in (False, True):
-                Q = 0
-                for term in q.terms:
-                    if term.negative is least:
-                        shifted = DIGIT * k - term.e
-                        Q |= MASK << shifted if shifted >= 0 else MASK >> -shifted
+                Q = sum(1 << i for i, weight in q.weights(k).items() if (weight < 0) is least)
                 if k < q.digits:
-                    digit = (0 if least else MASK) - (-Q * self.p >> DIGIT * k)
-                    Q += (digit * -pow(self.p, -1, 1 << DIGIT) & MASK) << DIGIT * k
-                found.append((-Q * self.p * pow(y, -1, low + 1) & low | q.limit - 1 - low, y))
+                    digit = (0 if least else MASK) - (Q * modulus >> DIGIT * k)
+                    Q += (digit * pow(modulus, -1, 1 << DIGIT) & MASK) << DIGIT * k
+                found.append((Q * modulus * pow(y, -1, low + 1) & low | q.limit - 1 - low, y))
         return list(dict.fromkeys(found))
 
     def facts(self) -> list[tuple[str, str]]:
@@ -296,7 +299,10 @@ class KaratsubaSolinas(BinaryMontgomery):
             ("V", f"x y {powers}{' + p R' if q.added else ''}, Q = V mod R, v = (V - Q) / R"),
             ("R", f"2^{q.r}"),
             ("digits", f"n = {q.digits} of {DIGIT} bits{bits}"),
-            ("slots", f"{q.digits} squares and {q.digits * (q.digits - 1) // 2} pairs on {blocks(q.digits)} DSP blocks"),
+            (
+                "slots",
+                f"{q.digits} squares and {q.digits * (q.digits - 1) // 2} pairs on {blocks(q.digits)} DSP blocks",
+            ),
             ("operands", f"below 2^{self.operand_bits}, about {float(self.bounds[0]):.6g} p"),
             ("carries", "; ".join(f"{low} to {high}" for low, high in q.carries)),
         ]
