@@ -21,7 +21,7 @@ from cores import (
     WRONG_VALUE,
     P,
 )
-from modmill.flow import library
+from modmill.flow import library, tools
 from modmill.flow.library import Start
 from modmill.flow.simulate import Simulator, Widths
 from modmill.flow.tools import ToolError
@@ -169,3 +169,12 @@ def test_what_is_compiled_once_has_one_path(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setenv("MODMILL_CACHE", str(tmp_path / name))
         found.add(library._once(["key"]))
     assert len(found) == 1
+
+
+def test_each_installation_of_zig_keeps_its_own_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = []
+    for place in ("one", "two", "one"):
+        zig = tools.Compiler(("zig", "c++"), "zig 1", tmp_path / place / "zig", gnu=False)
+        monkeypatch.setattr(tools, "compiler", lambda zig=zig: zig)
+        found.append(library._zig_caches(tmp_path)["ZIG_GLOBAL_CACHE_DIR"])
+    assert found[0] == found[2] != found[1]

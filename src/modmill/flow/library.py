@@ -210,7 +210,8 @@ def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
         objects = list(pool.map(_object, [*large, folder / "cpp" / "modmill.cpp"]))
         linked = folder / "library.so"
         made = map(str, [*objects, *runtime.result()])
-        tools.run([*tools.compiler().command, "-shared", "-s", "-o", str(linked), *made], name="c++", cwd=folder)
+        command = [*tools.compiler().command, "-shared", "-s", "-o", str(linked), *made]
+        tools.run(command, name="c++", cwd=folder, environment=_zig_caches(folder))
         _put(linked, library)
 
 
@@ -227,11 +228,17 @@ def _object(file: Path) -> Path:
 def _compile_file(file: Path, target: Path, options: Sequence[str]) -> None:
     include = tools.verilator_root() / "include"
     paths = (include, include / "vltstd", file.parent)
-    # Objects are cached under our own digest, so the cache that Zig makes is deleted with the folder.
-    environment = {"ZIG_LOCAL_CACHE_DIR": str(target.parent / "zig")}
     places = [f"-I{path}" for path in paths]
     command = [*tools.compiler().command, *options, *_CXX, *places, str(file), "-o", str(target)]
-    tools.run(command, name="c++", environment=environment)
+    tools.run(command, name="c++", environment=_zig_caches(target.parent))
+
+
+def _zig_caches(folder: Path) -> dict[str, str]:
+    """Where Zig keeps what it compiles. Objects are kept under our own digest, so their cache is deleted with
+    ``folder``. The C++ library is kept for each installation of Zig: two that share a cache compile it anew by turns,
+    for up to a minute each time."""
+    library = _once(["zig", str(tools.compiler().program)])
+    return {"ZIG_LOCAL_CACHE_DIR": str(folder / "zig"), "ZIG_GLOBAL_CACHE_DIR": str(library)}
 
 
 def _runtime_objects() -> list[Path]:
