@@ -10,25 +10,25 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from components import run_bench
+from modmill.designs.karatsuba.halves import Halves, digits_at
 from modmill.designs.karatsuba.product import (
     DIGIT,
     DIGITS_MIN,
-    HIGHEST,
     FoldedProduct,
-    KaratsubaProduct,
     folded,
-    out,
     strobes,
 )  # fmt: skip
 
 
 class Block(wiring.Component):
-    """The product with a phase of its own: digit u is at the ports in phase u."""
+    """The product with a phase of its own: digit u is at the ports in phase u. With C folded, else in two halves, for
+    operands with ``above`` bits above their digits."""
 
-    def __init__(self, n, C=0):
-        self._n, self._C = n, C
+    def __init__(self, n, C=0, above=1):
+        self._n, self._C, self._above = n, C, above
         super().__init__({
-            "x": In(HIGHEST), "y": In(HIGHEST), "low": Out(DIGIT), "high": Out(HIGHEST), "phase": Out(range(n)),
+            "x": In(DIGIT + above), "y": In(DIGIT + above), "phase": Out(range(n)), "low": Out(DIGIT),
+            "high": Out(DIGIT + 2 * above), "carry": Out(DIGIT),
         })  # fmt: skip
 
     def elaborate(self, _platform):
@@ -39,7 +39,8 @@ class Block(wiring.Component):
         if self._C:
             product = FoldedProduct(m, self.x, self.y, self._n, at, self._C)
         else:
-            product = KaratsubaProduct(m, self.x, self.y, self._n, at)
+            product = Halves(m, self.x, self.y, self._n, at, self._above)
+            m.d.comb += self.carry.eq(product.carry)
         m.d.comb += [self.low.eq(product.low), self.high.eq(product.high), self.phase.eq(phase)]
         return m
 
@@ -56,45 +57,51 @@ def halves(x, y, n):
 
 
 @pytest.mark.parametrize(
-    ("n", "C"),
-    [*((n, 0) for n in (5, 7, 9, 15, 17, 31)), (5, 2), (7, 64), (15, 19), (11, 3), (31, 2**17 - 1), (9, 0x5555)],
+    ("n", "C", "above"),
+    [
+        *((n, 0, above) for n, above in ((5, 1), (7, 4), (9, 0), (15, 2), (17, 3), (31, 1))),
+        *((n, C, 1) for n, C in ((5, 2), (7, 64), (15, 19), (11, 3), (31, 2**17 - 1), (9, 0x5555))),
+    ],
 )
-def test_products(n, C):
+def test_products(n, C, above):
+    """With C: low + C high; else both halves, with the rest of the low one n cycles later."""
     rnd = random.Random(n)
-    top = (1 << DIGIT * n) + (1 << DIGIT * (n - 1)) - 1
+    top = (1 << DIGIT * n) + (1 << DIGIT * (n - 1)) - 1 if C else (1 << DIGIT * n + above) - 1
     special = [0, 1, top, (1 << DIGIT * n) - 1, int("01" * (DIGIT * n // 2), 2), 1 << DIGIT * (n - 1)]
     pairs = [(x, y) for x in special for y in special[:3]] + [
         (rnd.randrange(top), rnd.randrange(top)) for _ in range(6)
     ]
-    found = []
+    seen = []
 
     async def bench(ctx):
-        low, high = [], []
-        start = folded(n, C) if C else out(n)
-        for t in range(n * len(pairs) + start + n):
+        start = folded(n, C) if C else digits_at(n)
+        for t in range(n * (len(pairs) + 1) + start + n):
             number, u = divmod(t, n)
             assert ctx.get(block.phase) == u
             x, y = pairs[number] if number < len(pairs) else (0, 0)
             ctx.set(block.x, digits(x, n)[u])
             ctx.set(block.y, digits(y, n)[u])
             if t >= start + 1:
-                low.append(ctx.get(block.low))
-                high.append(ctx.get(block.high))
-                if len(low) == n:
-                    found.append(sum(d << DIGIT * j for j, d in enumerate(low + high)))
-                    low.clear()
-                    high.clear()
+                seen.append([ctx.get(port) for port in (block.low, block.high, block.carry)])
             await ctx.tick()
 
-    block = Block(n, C)
+    block = Block(n, C, above)
     run_bench(block, bench)
-    for (x, y), value in zip(pairs, found, strict=False):
+
+    def number(product, port, count=n, later=0):
+        return sum(one[port] << DIGIT * j for j, one in enumerate(seen[n * (product + later) :][:count]))
+
+    for k, (x, y) in enumerate(pairs):
         low, high = halves(x, y, n)
-        assert value == (low + C * high if C else x * y)
-    assert len(found) >= len(pairs)
+        if C:
+            assert number(k, 0) + (number(k, 1) << DIGIT * n) == low + C * high
+        else:
+            whole = number(k, 0) + (number(k, 2, 2, later=1) << DIGIT * n)
+            assert whole == next(iter(halves(*(v % (1 << DIGIT * n) for v in (x, y)), n)))
+            assert whole + (number(k, 1) << DIGIT * n) == x * y
 
 
 @pytest.mark.parametrize("n", [DIGITS_MIN - 2, DIGITS_MIN + 1])
 def test_refusals(n):
     with pytest.raises(ValueError, match=f"odd and at least {DIGITS_MIN}, not {n}"):
-        KaratsubaProduct(Module(), Signal(17), Signal(17), n, None)
+        Halves(Module(), Signal(17), Signal(17), n, None, 0)

@@ -9,7 +9,8 @@ import pytest
 from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.designs.karatsuba.quotient import DEPTH_MAX, NEAREST, depths
-from modmill.designs.karatsuba.solinas import ABOVE_MAX, BITS_MIN
+from modmill.designs.karatsuba.shape import ABOVE_MAX
+from modmill.designs.karatsuba.solinas import BITS_MIN
 
 MASK = 2**17 - 1
 P256 = 2**256 - 2**224 + 2**192 + 2**96 - 1

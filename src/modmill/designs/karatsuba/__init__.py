@@ -2,7 +2,8 @@
 # Copyright The Modmill authors
 """Our multipliers with the product by Karatsuba's trick for pairs of digits.
 
-For p = 2^k - c: `design` (algorithm, machine, sizes and schedule, design), `product` (the product). The folds are those
-of `pseudo_mersenne`. For sparse primes: `solinas` (sizes and schedule, algorithm, machine, design), `halves` (the
-product and the bits above its digits), `quotient` (Montgomery's quotient and the result).
+For p = 2^k - c: `design` (algorithm, machines, design), `product` (the blocks, and the product with the first fold in
+its columns), `halves` (the product in two halves, with the bits above its digits), `shape` (sizes and schedule, the
+model of both halves). The folds are those of `pseudo_mersenne`. For sparse primes: `solinas` (sizes and schedule,
+algorithm, machine, design), `quotient` (Montgomery's quotient and the result).
 """

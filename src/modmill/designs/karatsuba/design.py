@@ -5,125 +5,47 @@
 Source:  A. A. Karatsuba, Y. P. Ofman: Multiplication of Multidigit Numbers on Automata. Soviet Physics Doklady 7, 1963;
          for pairs of digits A. Weimerskirch, C. Paar: Generalizations of the Karatsuba Algorithm for Efficient
          Implementations. 2003; the reduction as in `pseudo_mersenne`. The array and its order of pairs are ours.
-Formula: as in `product`, with one digit more, which is zero, if their number d is even;  then the folds of
-         `pseudo_mersenne`, n = 17 d; for odd d and a short C the first one in the columns: column c + C column (d + c)
-Range:   x, y < 2^n + 2^(n - 17), so that the sum of two digits fits 18 bits, give v below that bound, v = x y (mod p)
+Formula: for n digits, n odd, as in `product`; a few bits above the digits as in `halves`; then folds as in `shape`, the
+         first one in the columns for a short C
+Range:   x, y < 2^(17 n + s) give v below 2^max(k, 17 n) and a little, v = x y (mod p); with the first fold in the
+         columns x, y, v < 2^(17 n) + 2^(17 n - 17): the sum of two digits fits 18 bits
 
-For odd d, (d + 1) / 2 DSP blocks take a product every d cycles: d (d + 1) / 2 multiplications in place of d^2.
+(n + 1) / 2 DSP blocks take a product every n cycles: n (n + 1) / 2 multiplications in place of n^2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from modmill.contract import UnsupportedError
 from modmill.design import Cost, Design, Setting, Source
-from modmill.designs.karatsuba.product import (
-    DIGIT,
-    DIGITS_MIN,
-    HIGHEST,
-    SUM,
-    FoldedProduct,
-    KaratsubaProduct,
-    blocks,
-    folded,
-    levels,
-    made,
-    out,
-    read,
+from modmill.designs.karatsuba.halves import Halves
+from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, FoldedProduct, blocks
+from modmill.designs.karatsuba.shape import (
+    ABOVE_MAX,
+    FoldedParams,
+    HalvesParams,
+    KaratsubaParams,
+    Kind,
+    columns,
+    digits_of,
+    halves,
 )  # fmt: skip
 from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
-from modmill.designs.pseudo_mersenne.shape import Kind as Folds
-from modmill.designs.pseudo_mersenne.shape import Params
+from modmill.numbers.folding import fold
 from modmill.numbers.rns.residues import signed_digits
-from modmill.rtl.delay import later
+from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.digit_serial import Control
 from modmill.rtl.digits import Results
-from modmill.schedule import Operation, Operations, Step
+from modmill.schedule import Operation
 
-ABOVE_MAX = 4
-"""Most bits of operands above their digits."""
-ROOM = DIGIT - 1 + ABOVE_MAX
+MOST = 63
+"""Most digits."""
+ROOM = 2 * DIGIT + ABOVE_MAX
 """Most spare bits of operands."""
-FEWEST, MOST = 4, 63
-"""Fewest and most digits."""
-
-
-class Kind(Operations):
-    """The operations of the product, for digit u and column c."""
-
-    SQUARE = "D{}"
-    COLUMN = "P{}"  # the sums of the P of columns c and d + c, with 2 D
-    EXACT = "c{}"  # columns c and d + c
-
-
-def digits_of(number: int, d: int) -> list[int]:
-    """The ``d`` digits of ``number``, the lowest first; the last has all remaining bits."""
-    return [number >> DIGIT * j & ((1 << DIGIT) - 1 if j < d - 1 else -1) for j in range(d)]
-
-
-def largest_halves(d: int) -> tuple[int, int]:
-    """The largest sums of the lower d columns, and of the higher ones, for digits below 2^DIGIT and a highest one of at
-    most that."""
-    x = [*[(1 << DIGIT) - 1] * (d - 1), 1 << DIGIT]
-    columns = [sum(x[i] * x[k - i] for i in range(max(0, k - d + 1), min(k, d - 1) + 1)) for k in range(2 * d)]
-    low, high = (sum(v << DIGIT * k for k, v in enumerate(half)) for half in (columns[:d], columns[d:]))
-    return low, high
-
-
-class KaratsubaParams(Params):
-    """p = 2^``k`` - ``c``: one product every `slots` cycles; below 11 digits every second period only, because results
-    take longer to leave."""
-
-    @property
-    def slots(self) -> int:
-        """Digits of the product's operands, an odd number: one more, which is zero, if the number of digits is even."""
-        return self.digits | 1
-
-    @property
-    def limit(self) -> int:
-        return (1 << self.cut) + (1 << self.cut - DIGIT)
-
-    @property
-    def origin(self) -> int:
-        """Cycle after acceptance in which the lowest digits are in the first register of `KaratsubaProduct`."""
-        return 3 - self.digits
-
-    @property
-    def merged(self) -> bool:
-        """Whether the product includes the first fold, column by column."""
-        return 1 < self.C < 1 << DIGIT and self.slots == self.digits
-
-    @property
-    def before_folds(self) -> tuple[int, ...]:
-        if not self.merged:
-            return ()
-        low, high = largest_halves(self.digits)
-        return (low + self.C * high + 1,)
-
-    @property
-    def folding(self) -> int:
-        return self.origin + (folded(self.slots, self.C) if self.merged else out(self.slots))
-
-    def product_steps(self) -> Iterator[Step]:
-        n, start = self.slots, self.origin
-        squared = start + made(n)
-        in_order = start + read(n) + 1 + (levels(self.C) if self.merged else 0)
-        squares = [Kind.SQUARE(u) for u in range(n)]
-        for u, square in enumerate(squares):
-            yield square.on("squares", squared + u - SUM + 1, SUM - 1, busy=1)
-        for c in range(n):
-            yield Kind.COLUMN(c).on("pairs", squared + c, in_order - squared, [squares[c // 2]] * (c % 2 == 0), busy=1)
-        for c in range(n):
-            reads = [Kind.COLUMN(c), *squares[: c + 1]]
-            yield Kind.EXACT(c).on("corrections", in_order + c, 1, reads, busy=1)
-        for c in range(self.digits):
-            begin = in_order + 1 + c
-            done = Folds.FOLD(1, c) if self.merged else Folds.READ(c)
-            yield done.on("carries", begin, self.folding + c - begin, [Kind.EXACT(c)], busy=1)
 
 
 class Karatsuba(pseudo_mersenne.PseudoMersenne):
@@ -132,55 +54,74 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
     params: KaratsubaParams
 
     @property
-    def machine(self) -> type[Machine]:
-        return Machine
-
-    @property
     def cost(self) -> Cost:
         """A DSP block for two digits; constants are shifts."""
-        n = self.params.slots
+        n = self.params.digits
         return Cost(dsp=blocks(n), memory_bits=0, multiplications=n * (n + 1) // 2)
 
-    def multiplied(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[str, Any]]:
-        d, C = self.params.slots, self.params.C
-        x, y = ([*digits, 0][:d] for digits in (x, y))
-        squares = [a * b for a, b in zip(x, y, strict=True)]
-
-        def column(k: int) -> tuple[int, int]:
-            """Column k with the squares in its sums of pairs, and the column itself."""
-            total = 2 * squares[k // 2] if k % 2 == 0 and k // 2 < d else 0
-            indices = range(max(0, k - d + 1), min(k, d - 1) + 1)
-            total += sum((x[i] + x[k - i]) * (y[i] + y[k - i]) for i in indices if i < k - i)
-            return total, total - sum(squares[i] for i in indices)
-
-        columns = [[column(c), column(d + c)] for c in range(d)]
-        if self.params.merged:
-            columns = [[(low[0] + C * high[0], low[1] + C * high[1])] for low, high in columns]
-        yield from ((f"D{u}", square) for u, square in enumerate(squares))
-        yield from ((f"P{c}", [one[0] for one in both]) for c, both in enumerate(columns))
-        yield from ((f"c{c}", [one[1] for one in both]) for c, both in enumerate(columns))
-
-    def folded(self, a: int, b: int) -> tuple[str, int]:
-        if not self.params.merged:
-            return super().folded(a, b)
-        d = self.params.digits
-        x, y = (digits_of(number, d) for number in (a, b))
-        high = sum(sum(x[i] * y[k - i] for i in range(k - d + 1, d)) << DIGIT * (k - d) for k in range(d, 2 * d - 1))
-        return "v1.", a * b - (high << self.params.n) + self.params.C * high
-
     def facts(self) -> list[tuple[str, str]]:
-        p = self.params
+        p, n = self.params, self.params.digits
         kept = [fact for fact in super().facts() if fact[0] in ("modulus", "C", "after each fold")]
+        above = f" and {p.operand_bits - p.n} above them" if isinstance(p, HalvesParams) else ""
         return [
             *kept,
-            ("digits", f"d = {p.digits} of {DIGIT} bits; folds at 2^{p.cut}"),
-            ("slots", f"{p.slots} squares and {p.slots * (p.slots - 1) // 2} pairs on {blocks(p.slots)} DSP blocks"),
-            ("operands", f"below 2^{p.cut} + 2^{p.cut - DIGIT}, about {float(self.bounds[0]):.6g} p"),
+            ("digits", f"n = {n} of {DIGIT} bits{above}; folds at 2^{p.cut}"),
+            ("slots", f"{n} squares and {n * (n - 1) // 2} pairs on {blocks(n)} DSP blocks"),
+            ("operands", f"at most {p.limit - 1:#x}, about {float(self.bounds[0]):.6g} p"),
         ]
+
+
+class FoldedKaratsuba(Karatsuba):
+    """With the first fold in the columns."""
+
+    params: FoldedParams
+
+    @property
+    def machine(self) -> type[Machine]:
+        return FoldedMachine
+
+    def multiplied(self, x: Sequence[int], y: Sequence[int]) -> Iterator[tuple[str, Any]]:
+        d, C = self.params.digits, self.params.C
+        yield from ((f"D{u}", a * b) for u, (a, b) in enumerate(zip(x, y, strict=True)))
+        made = list(columns(x, y))
+        for name, which in (("P", 0), ("c", 1)):
+            yield from ((f"{name}{c}", [made[c][which] + C * made[d + c][which]]) for c in range(d))
+
+    def folded(self, a: int, b: int) -> tuple[str, int]:
+        d = self.params.digits
+        made = list(columns(*(digits_of(number, d) for number in (a, b))))
+        low, high = (sum(v << DIGIT * c for c, (_, v) in enumerate(half)) for half in (made[:d], made[d:]))
+        return "v1.", low + self.params.C * high
+
+
+class HalvesKaratsuba(Karatsuba):
+    """With all folds behind the two halves of the product."""
+
+    params: HalvesParams
+
+    @property
+    def machine(self) -> type[Machine]:
+        return HalvesMachine
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        p, n = self.params, self.params.digits
+        low, high = yield from halves(p, a, b)
+        rest, v = low >> p.n, fold((low & (1 << p.n) - 1) + (high << p.n), p.cut, p.C)
+        for k in range(1, p.folds):
+            both = zip(digits_of(v, n, whole=False), digits_of(v >> p.n, n), strict=True)
+            yield from ((f"v{k}.{j}", list(digits)) for j, digits in enumerate(both))
+            if k == 1:
+                v += rest << p.n
+                yield from ((f"o{j}", digit) for j, digit in enumerate(digits_of(v >> p.n, p.over_digits)))
+            v = fold(v, p.cut, p.C)
+        yield from ((f"v{p.folds}.{j}", [digit]) for j, digit in enumerate(digits_of(v, n)))
+        yield "v", v
 
 
 class Machine(pseudo_mersenne.Machine):
     """The product and the folds, with the multiplier interface. Both operands pass digit by digit, the lowest first."""
+
+    _params: KaratsubaParams
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:
         return super().read_in(1, bit)
@@ -190,25 +131,22 @@ class Machine(pseudo_mersenne.Machine):
         for name, port, digit in (("scan_x", self.i_a, control.x), ("scan_y", self.i_b, control.y)):
             m.d.comb += digit.eq(self._scanned(m, control, name, port, order))
 
+    def _strobes(self, control: Control) -> Callable[..., Value]:
+        """Strobes in cycles of the product."""
+        p = self._params
+        again = range(0, p.interval, p.digits)
+        return lambda *cycles: control.any(*(p.origin + c + more for c in cycles for more in again))
+
+
+class FoldedMachine(Machine):
+    """The product with the first fold in its columns, and the other folds."""
+
+    _params: FoldedParams
+
     def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
         p = self._params
-        assert isinstance(p, KaratsubaParams)
-
-        def at(*cycles: int) -> Value:
-            return control.any(*(p.origin + c + again for c in cycles for again in range(0, p.interval, p.slots)))
-
-        operands = control.x, control.y, p.slots, at
-        self._product: FoldedProduct | KaratsubaProduct
-        if p.merged:
-            self._product = FoldedProduct(m, *operands, p.C)
-            return self._product.low, self._product.high, 2
-        self._product = KaratsubaProduct(m, *operands)
-        if p.slots == p.digits:
-            return self._product.low, self._product.high, 2
-        # the higher half begins with the highest digit of the lower one, which comes first
-        following = Mux(at(out(p.slots) - 1), self._product.early, self._product.high)
-        top = Mux(at(out(p.slots) + p.digits - 1), following[: HIGHEST - DIGIT], 0)
-        return self._product.low, Cat(later(m, following[:DIGIT], "high_digit"), top), 2
+        self._product = FoldedProduct(m, control.x, control.y, p.digits, self._strobes(control), p.C)
+        return self._product.low, self._product.high, 2
 
     def product_register(self, operation: Operation) -> Any:
         registers: dict[Any, Any] = {
@@ -217,40 +155,97 @@ class Machine(pseudo_mersenne.Machine):
         return registers[operation.kind]
 
 
+class HalvesMachine(Machine):
+    """The product in two halves and the folds. The rest of the low half joins before the second fold."""
+
+    _params: HalvesParams
+
+    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
+        p = self._params
+        self._halves = Halves(m, control.x, control.y, p.digits, self._strobes(control), p.above)
+        return self._halves.low, self._halves.high, 2
+
+    def entering(self, m: Module, control: Control, k: int, at: int, low: Value, high: Value) -> tuple[Value, Value]:
+        p = self._params
+        if k == 2:
+            low, high = later(m, low, "low_over"), self._with_rest(m, control, at - p.gap(k), high)
+        if not p.top:
+            return low, high
+        # the digits of floor(high / 2^top), each from two digits; the lowest bits are above the digits of ``low``
+        last = control.at(at + p.digits - 1)
+        low, digit = later(m, low, f"low{k}"), later(m, high, f"high{k}")
+        kept = Signal(p.top, name=f"kept{k}", reset_less=True)
+        with m.If(control.at(at - 1)):
+            m.d.sync += kept.eq(high)
+        return Cat(low, Mux(last, kept, 0)), Cat(digit[p.top : DIGIT], Mux(last, digit[DIGIT:], high[: p.top]))
+
+    def _with_rest(self, m: Module, control: Control, at: int, digit: Value) -> Value:
+        """The digits of a number and rest, one cycle later. ``digit``: those of the number from cycle ``at`` on."""
+        p = self._params
+        waits = at - p.digit - p.digits
+        rest = DelayLines(m, waits, name="rest").line(self._halves.carry, waits, name="rest_waited")
+        carry, sum_ = Signal(name="over_carry", reset_less=True), Signal(DIGIT + 1, name="over_sum")
+        m.d.comb += sum_.eq(digit + rest + carry)
+        m.d.sync += carry.eq(sum_[DIGIT])
+        with m.If(control.at(at + p.digits - 1)):
+            m.d.sync += carry.eq(0)
+        self._over = later(m, sum_[:DIGIT], "over")
+        return self._over
+
+    def product_register(self, operation: Operation) -> Any:
+        if operation.kind is Kind.OVER:
+            return self._over
+        product, high = self._halves, operation.numbers[0] >= self._params.digits
+        registers: dict[Any, Any] = {
+            Kind.SQUARE: product.square, Kind.COLUMN: product.in_order, Kind.EXACT: product.exact,
+            Kind.ABOVE: product.above, Kind.CARRY: product.carry, Kind.DIGIT: product.high if high else product.low,
+        }  # fmt: skip
+        return registers[operation.kind]
+
+
+def digits_for(bits: int, spare: int) -> int:
+    """Digits of the product, an odd number, for operands with ``spare`` bits more than a modulus of ``bits`` bits: at
+    most ABOVE_MAX bits are above them."""
+    n = -(-bits // DIGIT)
+    if n % 2 == 0:
+        n += -1 if n > DIGITS_MIN and bits + max(1, spare) - DIGIT * (n - 1) <= ABOVE_MAX else 1
+    return n
+
+
 def room(p: int) -> int:
     """Most spare bits of operands modulo p."""
-    d = -(-p.bit_length() // DIGIT)
-    return DIGIT * d - p.bit_length() + (ABOVE_MAX if d % 2 and d >= DIGITS_MIN else 0)
+    bits = p.bit_length()
+    return DIGIT * digits_for(bits, ABOVE_MAX) + ABOVE_MAX - bits
 
 
 def fit(p: int, *, spare: int) -> Karatsuba:
-    """The design for p. ``spare``: bits of operands above those of p, for sums. Raises UnsupportedError for a p that is too short or too long, or whose c is too wide or has
-    too many signed digits."""
+    """The design for p. ``spare``: bits of operands above those of p at least, for sums. Raises UnsupportedError for a
+    p that is too short or too long, or whose c is too wide or has too many signed digits."""
     k = p.bit_length()
     c = (1 << k) - p
-    d = -(-k // DIGIT)
-    if not FEWEST <= d <= MOST:
-        raise UnsupportedError(
-            f"the modulus must have {DIGIT * (FEWEST - 1) + 1} to {DIGIT * MOST} bits, this one has {k}"
-        )
+    least, most = DIGIT * (DIGITS_MIN - 2) + 1, DIGIT * MOST
+    if not least <= k <= most:
+        raise UnsupportedError(f"the modulus must have {least} to {most} bits, this one has {k}")
     count = len(signed_digits(c))
     if count > pseudo_mersenne.TERMS_MAX:
         raise UnsupportedError(
             f"c = 2^{k} - p has {count} signed digits, at most {pseudo_mersenne.TERMS_MAX} are accepted"
         )
-    from modmill.designs.karatsuba.topped import ToppedKaratsuba, ToppedParams
-
-    n = d if d % 2 else d - 1
-    above = k + max(spare, n < d) - DIGIT * n
-    topped = n >= DIGITS_MIN and 0 < above <= ABOVE_MAX
-    n = n if topped else d
-    interval = -(-Results.spacing(n) // (n | 1)) * (n | 1)
-    params = ToppedParams(k, c, n, 1, interval, spare) if topped else KaratsubaParams(k, c, n, 1, interval)
+    n = digits_for(k, spare)
+    interval = -(-Results.spacing(n) // n) * n
+    bits = DIGIT * n
+    params: KaratsubaParams
+    if k + spare <= bits and 1 < c << bits - k < 1 << DIGIT:
+        params = FoldedParams(k, c, n, 1, interval)
+    else:
+        params = HalvesParams(k, c, n, 1, interval, max(max(k, bits) + 1, k + spare) - bits)
     if params.top_bound > 2 * p:
         raise UnsupportedError(
             f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
         )
-    return (ToppedKaratsuba if topped else Karatsuba)(p, params, {"spare": spare})
+    if isinstance(params, FoldedParams):
+        return FoldedKaratsuba(p, params, {"spare": spare})
+    return HalvesKaratsuba(p, params, {"spare": spare})
 
 
 DESIGNS = (

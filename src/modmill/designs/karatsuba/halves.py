@@ -12,31 +12,12 @@ Let S_c = D_0 + ... + D_c. Column c is the sum of its P less S_c, and column n +
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.designs.karatsuba.product import DIGIT, Pairs, largest, made, read
+from modmill.designs.karatsuba.product import DIGIT, Pairs, largest, made, read, tree
 from modmill.rtl.delay import DelayLines, later
-
-
-def tree(m: Module, leaves: Sequence[tuple[Value, int, int]], name: str) -> Value:
-    """The sum of (value, sign, depth), ``depth`` cycles after the value, with all its bits; one sign is positive."""
-    nodes: list[tuple[Value, int]] = []
-    for depth in range(max(depth for *_, depth in leaves), 0, -1):
-        nodes += [(value, sign) for value, sign, at in leaves if at == depth]
-        nodes.sort(key=lambda node: -node[1])
-        half = (len(nodes) + 1) // 2
-        following: list[tuple[Value, int]] = []
-        for k, ((value, sign), *second) in enumerate(nodes[j::half] for j in range(half)):
-            for other, other_sign in second:
-                value = value + other if other_sign == sign else value - other
-            out = Signal(value.shape(), name=f"{name}{depth}_{k}", reset_less=True)
-            m.d.sync += out.eq(value)
-            following.append((out, sign))
-        nodes = following
-    ((value, _),) = nodes
-    return value
 
 
 def digits_at(n: int) -> int:

@@ -16,7 +16,6 @@ around unless e <= min(u, n - 1 - u). Up to this block the sums belong to one of
     cycle u + e + 5          their product is added to the chain, one register a block
     cycle END + u            both parts of column 2 u
     cycle READ + c           columns c and n + c, through a memory that puts them in order
-    cycle OUT + c            digits c and n + c of x y
 """
 
 from __future__ import annotations
@@ -60,11 +59,6 @@ def read(n: int) -> int:
     return end(n) + n + 2
 
 
-def out(n: int) -> int:
-    """OUT."""
-    return read(n) + n + 3
-
-
 def made(n: int) -> int:
     """Cycle in which the square of digit 0 is in its register."""
     return n // 2 + SUM + 1
@@ -81,7 +75,7 @@ class Pairs:
     product after another.
 
     ``at``: returns a registered strobe of the given cycles, modulo n. ``low``, ``high``: digits of the result, two in
-    each cycle; `KaratsubaProduct` and `FoldedProduct` define them. The highest digit of each operand is at most
+    each cycle; `FoldedProduct` and `Halves` define them. The highest digit of each operand is at most
     2^DIGIT. Cost: `blocks` (n), about 100 LUTs and 150 flip-flops for each.
     """
 
@@ -133,12 +127,6 @@ class Pairs:
         m.d.sync += first.eq(hold + (self.square << 1))
         return first, later(m, acc, "rest_part")
 
-    def _waited(self, value: Value, cycles: int, name: str) -> Value:
-        """``value`` ``cycles`` later. Those beyond n + 2 take registers, where for n = 15 they would double the RAM."""
-        for k in range(cycles - self._n - 2):
-            value = later(self._m, value, f"{name}_{k}")
-        return self._lines.line(value, min(cycles, self._n + 2), name=name)
-
     def _columns(self) -> tuple[Value, Value]:
         """Both columns 2 u, the lower and the higher, in cycle END + u + 1 (for u <= n / 2 END + n + u + 1), without
         the corrections.
@@ -179,49 +167,6 @@ class Pairs:
         return later(m, port.data, "columns_in_order")
 
 
-class KaratsubaProduct(Pairs):
-    """``low``, ``high``: digits c and n + c of the product in cycle `out` (n) + c; the highest has at most HIGHEST
-    bits. Cost beyond `Pairs`: about 900 LUTs for 15 digits."""
-
-    def __init__(self, m: Module, x: Value, y: Value, n: int, at: Callable[..., Value]) -> None:
-        super().__init__(m, x, y, n, at)
-        both = self._ordered(Cat(*self._columns()), 0)
-        low, high = both[: self._wide], both[self._wide :]
-        self.in_order: list[Value] = [low, high]
-        """Columns c and n + c in cycle READ + 1 + c, without the corrections."""
-        less_all = self._less_all(self.square, made(n), self._wide)
-        square = self._waited(self.square, read(n) - made(n), "D_waited")  # D_c in cycle READ + c
-        starts = at(read(n))
-        below = Signal(largest(n)[1].bit_length(), name="D_below", reset_less=True)
-        less_above = Signal(self._wide, name="less_D_above", reset_less=True)
-        exact = [Signal(len(low), name=f"{name}_exact", reset_less=True) for name in ("low", "high")]
-        m.d.sync += [
-            below.eq(chosen_sum(m, square, starts, Const(0), below, len(below), number=0)),
-            less_above.eq(chosen_sum(m, square, starts, less_all, less_above, self._wide, number=1)),
-            exact[0].eq(low - below), exact[1].eq(high + less_above),
-        ]  # fmt: skip
-        self.exact = exact
-        """Columns c and n + c in cycle READ + 2 + c."""
-        waited = self._lines.line(exact[1], n, name="high_waited")
-        ends = at(read(n) + n + 1)
-        carries = [Signal(len(low) - DIGIT + 1, name=f"{name}_carry", reset_less=True) for name in ("low", "high")]
-        sums = [Signal(len(low) + 1, name=f"{name}_total") for name in ("low", "high")]
-        m.d.comb += [
-            sums[0].eq(exact[0] + carries[0]),
-            sums[1].eq(waited + carries[1]),
-        ]
-        digit = Signal(DIGIT, name="low_digit", reset_less=True)
-        self.high = Signal(HIGHEST, name="high_digit", reset_less=True)
-        m.d.sync += [
-            carries[0].eq(Mux(ends, 0, sums[0] >> DIGIT)),
-            carries[1].eq(Mux(ends, sums[0], sums[1]) >> DIGIT),  # the high digits follow the low ones
-            digit.eq(sums[0]), self.high.eq(Mux(ends, sums[1], sums[1][:DIGIT])),
-        ]  # fmt: skip
-        self.low = self._lines.line(digit, n, name="low_waited")
-        self.early = digit
-        """The lower digits, n cycles before ``low``."""
-
-
 class FoldedProduct(Pairs):
     """low + ``C`` high, where x y = low + 2^(n DIGIT) high, with the sums low of the lower columns and high of the
     higher ones, and C > 1 of at most DIGIT bits: column c is
@@ -236,21 +181,28 @@ class FoldedProduct(Pairs):
         super().__init__(m, x, y, n, at)
         late, width = levels(C), column_bits(n, C)
         low, high = self._columns()
-        v = summed(m, [(low, 0, 1), *((high, k, sign) for k, sign in signed_digits(C))], late, width, "V")
+        multiples = ((Cat(Const(0, k), high), sign, late) for k, sign in signed_digits(C))
+        v = Signal(width, name="V")
+        m.d.comb += v.eq(tree(m, [(low, 1, late), *multiples], "V"))
         in_order = self._ordered(v, late)
         self.in_order: list[Value] = [in_order]
         """V_c without the corrections, modulo 2^width, in cycle READ + levels + 1 + c."""
 
         # ---- corrections: they begin with - C (all D), and (C - 1) D_c is added for each column
         less = levels(C - 1, other=False)
-        scaled = summed(m, [(self.square, k, sign) for k, sign in signed_digits(C - 1)], less, width, "D_scaled")
+        scaled = Signal(width, name="D_scaled")
+        parts = [(Cat(Const(0, k), self.square), sign, less) for k, sign in signed_digits(C - 1)]
+        m.d.comb += scaled.eq(tree(m, parts, "D_scaled"))
         square = self.square
         for k in range(less):
             square = later(m, square, f"D_later{k}")
         multiple = later(m, (scaled + square)[:width], "D_multiple")
         less_all = self._less_all(multiple, made(n) + less + 1, width)
         start = read(n) + late
-        waited = self._waited(scaled, start - made(n) - less, "D_scaled_waited")
+        waited: Value = scaled
+        for k in range(start - made(n) - less - n - 2):  # in registers; for n = 15 they would double the RAM
+            waited = later(m, waited, f"D_scaled_waited_{k}")
+        waited = self._lines.line(waited, min(start - made(n) - less, n + 2), name="D_scaled_waited")
         correction, exact = (Signal(width, name=name, reset_less=True) for name in ("correction", "exact"))
         m.d.sync += [
             correction.eq(chosen_sum(m, waited, at(start), less_all, correction, width, number=0)),
@@ -282,27 +234,25 @@ def column_bits(n: int, C: int) -> int:
 
 def folded(n: int, C: int) -> int:
     """Cycle of the lowest digits of `FoldedProduct`."""
-    return out(n) + levels(C) - 1
+    return read(n) + n + 2 + levels(C)
 
 
-def summed(m: Module, terms: Sequence[tuple[Value, int, int]], depth: int, width: int, name: str) -> Value:
-    """The sum of (value, shift, sign) modulo 2^width, ``depth`` registers later; a tree with two terms a level."""
-    leaves: list[tuple[Value, int]] = [(Cat(Const(0, shift), value), sign) for value, shift, sign in terms]
-    for level in range(depth):
-        leaves.sort(key=lambda leaf: -leaf[1])
-        half = (len(leaves) + 1) // 2
+def tree(m: Module, leaves: Sequence[tuple[Value, int, int]], name: str) -> Value:
+    """The sum of (value, sign, depth), ``depth`` cycles after the value, with all its bits; one sign is positive."""
+    nodes: list[tuple[Value, int]] = []
+    for depth in range(max(depth for *_, depth in leaves), 0, -1):
+        nodes += [(value, sign) for value, sign, at in leaves if at == depth]
+        nodes.sort(key=lambda node: -node[1])
+        half = (len(nodes) + 1) // 2
         following: list[tuple[Value, int]] = []
-        for k, pair in enumerate([leaves[j::half] for j in range(half)]):
-            total, sign = pair[0]
-            for other, other_sign in pair[1:]:
-                total = total + other if other_sign == sign else total - other
-            made_of = Signal(width, name=f"{name}{level}_{k}", reset_less=True)
-            m.d.sync += made_of.eq(total)
-            following.append((made_of, sign))
-        leaves = following
-    ((value, sign),) = leaves
-    if sign < 0:
-        raise ValueError("the sum must have a positive term")
+        for k, ((value, sign), *second) in enumerate(nodes[j::half] for j in range(half)):
+            for other, other_sign in second:
+                value = value + other if other_sign == sign else value - other
+            out = Signal(value.shape(), name=f"{name}{depth}_{k}", reset_less=True)
+            m.d.sync += out.eq(value)
+            following.append((out, sign))
+        nodes = following
+    ((value, _),) = nodes
     return value
 
 

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 
-from modmill.designs.karatsuba.halves import tree
-from modmill.designs.karatsuba.product import DIGIT
+from modmill.designs.karatsuba.product import DIGIT, tree
 from modmill.designs.solinas.sparse_quotient import Term
 from modmill.rtl.delay import DelayLines, later
 

@@ -28,9 +28,11 @@ from modmill.contract import Timing, UnsupportedError
 from modmill.design import Cost, Design, Source
 from modmill.designs.digit_serial import BinaryMontgomery
 from modmill.designs.karatsuba import design as karatsuba
-from modmill.designs.karatsuba.halves import Halves, carry_most, digits_at, products_latency
+from modmill.designs.karatsuba.halves import carry_most, digits_at
 from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, blocks
 from modmill.designs.karatsuba.quotient import NEAREST, DigitQuotient, depths
+from modmill.designs.karatsuba.shape import ABOVE_MAX, MASK, HalvesParams, digits_of, halves
+from modmill.designs.karatsuba.shape import Kind as Product
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.solinas.design import TERMS_MAX, shape
@@ -43,45 +45,30 @@ from modmill.rtl.digit_serial import START, Control, Frame
 from modmill.rtl.digits import Results
 from modmill.schedule import Operation, Operations, Schedule, Step
 
-ABOVE_MAX = 4
-"""Most bits of operands above their digits."""
 BITS_MIN = DIGIT * NEAREST + 1
 """Fewest bits of p."""
-MASK = (1 << DIGIT) - 1
 
 
 class Kind(Operations):
     """The operations behind those of the product, for position k and digit j."""
 
-    ABOVE = "above{}"  # a y_j + b x_j
-    DIGIT = "h{}"  # digit k of the low half, or k - n of the high half
-    CARRY = "carry{}"  # digit j of the rest of the low half
     SUM = "T{}"  # position k of V without the carry
     QUOTIENT = "Q{}"
     OUT = "v{}"
 
 
 @dataclass(frozen=True)
-class SolinasParams(karatsuba.KaratsubaParams):
-    """Sizes and times for operands of n = ``digits`` digits, an odd number, and ``above`` bits.
+class SolinasParams(HalvesParams):
+    """Sizes and times behind both halves of the product.
 
     ``terms``: the signed powers of 2 of p + 1 or p - 1; ``added``: p if p = 1 mod 2^z, else 0. There are no folds.
     """
 
     terms: tuple[Term, ...]
     added: int
-    above: int
-
-    @property
-    def C(self) -> int:
-        return 0
 
     def serial_folds(self) -> list[SerialFold]:
         return []
-
-    @property
-    def limit(self) -> int:
-        return 1 << self.n + self.above
 
     @property
     def r(self) -> int:
@@ -92,11 +79,6 @@ class SolinasParams(karatsuba.KaratsubaParams):
     def levels(self) -> int:
         """Additions before the carry."""
         return depths([term.e // DIGIT for term in self.terms], 2 + (self.added > 0))[-1]
-
-    @property
-    def digit(self) -> int:
-        """Cycle after acceptance in which digit 0 of both halves is in its register."""
-        return self.origin + digits_at(self.digits)
 
     @property
     def first(self) -> int:
@@ -110,8 +92,7 @@ class SolinasParams(karatsuba.KaratsubaParams):
 
     @cached_property
     def frame(self) -> Frame:
-        bits = self.n + self.above
-        return Frame(DIGIT, self.digits, bits, 1, self.interval, self.result - START, rising=True)
+        return Frame(DIGIT, self.digits, self.operand_bits, 1, self.interval, self.result - START, rising=True)
 
     @cached_property
     def binary_frame(self) -> Frame:
@@ -156,31 +137,16 @@ class SolinasParams(karatsuba.KaratsubaParams):
         low, high = ((min(a for a, _ in half) >> DIGIT, max(b for _, b in half) >> DIGIT) for half in halves)
         return low, high
 
-    @cached_property
-    def schedule(self) -> Schedule:
-        return Schedule(tuple(self._steps()), self.interval)
-
-    def _steps(self) -> Iterator[Step]:
-        """The columns; digits of x y, of Q and of v; the result through its memory. An operation does not list carries
-        among its reads."""
+    def steps(self) -> Iterator[Step]:
+        """Both halves; digits of Q and of v; the result through its memory. An operation does not list carries among
+        its reads."""
         n, first = self.digits, self.first
         added = min(self.levels, min(term.e for term in self.terms) // DIGIT - 1)
-        for c in range(n) if self.above else ():
-            yield Kind.ABOVE(c).on("top bits", self.origin + n + c, products_latency(self.above), busy=1)
-        for step in self.product_steps():
-            if step.does.kind is karatsuba.Kind.EXACT and self.above:
-                yield replace(step, reads=(*step.reads, Kind.ABOVE(*step.does.numbers).name))
-            elif isinstance(step.does.kind, karatsuba.Kind):
-                yield step
-        for k in range(2 * n):
-            exact, half = karatsuba.Kind.EXACT(k % n), ("low", "high")[k // n]
-            yield Kind.DIGIT(k).on(f"{half} carries", self.digit + k % n - 1, 1, [exact])
-        for j in range(2):
-            yield Kind.CARRY(j).on("low carry", self.digit + n + j - 1, 1, [Kind.DIGIT(n - 1)])
+        yield from self.product_steps()
         for k in range(2 * n):
             lags = {term.e // DIGIT + over for term in self.terms for over in (0, term.e % DIGIT > 0)}
-            reads = [Kind.DIGIT(k), *(Kind.QUOTIENT(k - lag) for lag in sorted(lags) if 0 <= k - lag <= n)]
-            reads += [Kind.CARRY(k - n)] * (k in (n, n + 1))
+            reads = [Product.DIGIT(k), *(Kind.QUOTIENT(k - lag) for lag in sorted(lags) if 0 <= k - lag <= n)]
+            reads += [Product.CARRY(k - n)] * (k in (n, n + 1))
             yield Kind.SUM(k).on(("low", "high")[k // n] + " sums", first + k - 1 - added, added, reads, busy=1)
             if k <= n:
                 yield Kind.QUOTIENT(k).on("v" if k == n else "Q", first + k - 1, 1, [Kind.SUM(k)])
@@ -225,27 +191,11 @@ class KaratsubaSolinas(BinaryMontgomery):
         q = self.params
         n = q.digits
 
-        def digits(v: int, count: int) -> list[int]:
-            return [v >> DIGIT * k & MASK for k in range(count)]
-
-        x, y, tops = digits(a, n), digits(b, n), (a >> q.n, b >> q.n)
-        above = [tops[0] * digit + tops[1] * other for digit, other in zip(y, x, strict=True)]
-        above[-1] += tops[0] * tops[1] << DIGIT
-        if q.above:
-            yield from ((f"above{c}", value) for c, value in enumerate(above))
-        multiplied = dict(karatsuba.Karatsuba(self.p, q, {}).multiplied(x, y))
-        halves = [0, 0]
-        for c in range(n):
-            low, high = multiplied[f"c{c}"]
-            multiplied[f"c{c}"] = [low, high + above[c]]
-            halves = [half + (v << DIGIT * c) for half, v in zip(halves, multiplied[f"c{c}"], strict=True)]
-        yield from multiplied.items()
-        rest = halves[0] >> q.n
-        numbers = [*digits(halves[0], n), *digits(halves[1], n - 1), halves[1] >> DIGIT * (n - 1)]
-        yield from ((f"h{k}", digit) for k, digit in enumerate(numbers))
-        for j, digit in enumerate((rest & MASK, rest >> DIGIT)):
-            yield f"carry{j}", digit
-            numbers[n + j] += digit
+        low, high = yield from halves(q, a, b)
+        rest = low >> q.n
+        numbers = [*digits_of(low, n, whole=False), *digits_of(high, n)]
+        numbers[n] += rest & MASK
+        numbers[n + 1] += rest >> DIGIT
         Q = v = carry = 0
 
         def added(k: int, mask: int) -> int:
@@ -308,41 +258,33 @@ class KaratsubaSolinas(BinaryMontgomery):
         ]
 
 
-class Machine(karatsuba.Machine):
-    """The product, the products of the top bits, and the quotient, with the multiplier interface. ``binary``: operands
-    and results are below p; p is subtracted once, for v < p^2 / R + p < 2 p."""
+class Machine(karatsuba.HalvesMachine):
+    """The product and the quotient, with the multiplier interface. ``binary``: operands and results are below p; p is
+    subtracted once, for v < p^2 / R + p < 2 p."""
+
+    _params: SolinasParams
 
     def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
-        p = self._params
-        assert isinstance(p, SolinasParams)
-        n = p.digits
-
-        def at(*cycles: int) -> Value:
-            return control.any(*(p.origin + c + again for c in cycles for again in range(0, p.interval, n)))
-
-        self._halves = halves = Halves(m, control.x, control.y, n, at, p.above)
-        waited = DelayLines(m, n, name="halves").line(halves.high, n, name="high_waited")
+        p, n = self._params, self._params.digits
+        low, high, starts = super().product(m, control)
+        waited = DelayLines(m, n, name="halves").line(high, n, name="high_waited")
         self._quotient = DigitQuotient(
-            m, halves.low, [waited, halves.carry], n, p.terms, p.added,
-            start=digits_at(n), carries=p.carries, width=DIGIT + p.above, at=at,
+            m, low, [waited, self._halves.carry], n, p.terms, p.added,
+            start=digits_at(n), carries=p.carries, width=DIGIT + p.above, at=self._strobes(control),
         )  # fmt: skip
-        return self._quotient.out, self._quotient.out, 2
+        return self._quotient.out, self._quotient.out, starts
 
     def product_register(self, operation: Operation) -> Any:
-        halves, quotient, high = self._halves, self._quotient, operation.numbers[0] >= self.frame.digits
+        quotient, high = self._quotient, operation.numbers[0] >= self._params.digits
         registers: dict[Any, Any] = {
-            karatsuba.Kind.SQUARE: halves.square, karatsuba.Kind.COLUMN: halves.in_order,
-            karatsuba.Kind.EXACT: halves.exact, Kind.ABOVE: halves.above, Kind.CARRY: halves.carry,
-            Kind.DIGIT: halves.high if high else halves.low,
             Kind.SUM: quotient.high_sum if high else quotient.low_sum,
             Kind.QUOTIENT: quotient.z if high else quotient.q, Kind.OUT: quotient.out,
         }  # fmt: skip
-        return registers[operation.kind]
+        return registers[operation.kind] if operation.kind in registers else super().product_register(operation)
 
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
         """v mod p."""
         p = self._params
-        assert isinstance(p, SolinasParams)
         modulus = [(1 << p.k) - p.c >> DIGIT * j & (MASK if j < p.digits - 1 else -1) for j in range(p.digits)]
         m.submodules.subtract = subtract = ConditionalSubtract(len(digit), p.digits, modulus, rising=True)
         m.d.comb += [subtract.coming.eq(control.at(p.result - LEAD)), subtract.digit.eq(digit)]
@@ -366,9 +308,8 @@ def fit(p: int) -> KaratsubaSolinas:
     n = max(-(-(k + 1 - ABOVE_MAX) // DIGIT) | 1, DIGITS_MIN)
     interval = -(-Results.spacing(n) // n) * n
     terms = tuple(Term(e, sign_e != sign) for e, sign_e in powers)
-    params = SolinasParams(
-        k, (1 << k) - p, n, 1, interval, terms, p if sign < 0 else 0, max(0, k + 1 - DIGIT * n)
-    )  # fmt: skip
+    above = max(0, k + 1 - DIGIT * n)
+    params = SolinasParams(k, (1 << k) - p, n, 1, interval, above, terms, p if sign < 0 else 0)
     try:
         params.levels  # noqa: B018 - checks the distances
     except ValueError as error:

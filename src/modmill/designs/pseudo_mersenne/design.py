@@ -180,9 +180,7 @@ class Machine(DigitSerial):
             self.probes = [(step.name, self._register(step.does, [low, high]), step.end) for step in p.schedule.steps]
         return low_digit, self.begun(m, control, starts)
 
-    def entering(
-        self, m: Module, control: Control, k: int, at: int, low: Value, high: Value
-    ) -> tuple[Value, Value]:
+    def entering(self, m: Module, control: Control, k: int, at: int, low: Value, high: Value) -> tuple[Value, Value]:
         """The digits that enter the k-th fold from cycle ``at`` on, from those that left the one before `Params.gap`
         cycles earlier."""
         return low, high
@@ -261,19 +259,24 @@ class Machine(DigitSerial):
         return registers[operation.kind]
 
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
-        """v mod p. The digits wait for the highest digit, which has the bits from 2^k on."""
+        """v mod p. The digits wait for the highest ones, which have the bits from 2^k on."""
         p = self._params
         start = p.folded + p.digits
         lines = DelayLines(m, p.digits, name="top")
         waited = lines.line(digit, p.digits, name="waited")
-        beyond = later(m, digit[p.highest :], "beyond")
-        m.submodules.top_fold = fold = p.top_fold()
         last = control.at(start + p.digits - 1)
+        if p.highest > 0:
+            beyond: Value = later(m, digit[p.highest :], "beyond")
+            low: Value = Mux(last, waited[: p.highest], waited[:DIGIT])
+        else:  # they begin in the digit before the last
+            own = p.highest + DIGIT
+            before = later(m, later(m, digit[own:DIGIT], "before"), "before_last")
+            beyond = Cat(before, later(m, digit, "beyond"))
+            low = Mux(last, 0, Mux(control.at(start + p.digits - 2), waited[:own], waited[:DIGIT]))
+        m.submodules.top_fold = fold = p.top_fold()
         m.d.comb += [
-            fold.first.eq(control.at(start)),
-            fold.low.eq(Mux(last, waited[: p.highest], waited[:DIGIT])),
-            fold.high.eq(Mux(fold.first, beyond, 0)),
-        ]
+            fold.first.eq(control.at(start)), fold.low.eq(low), fold.high.eq(Mux(fold.first, beyond, 0)),
+        ]  # fmt: skip
         last_mask = (1 << DIGIT + p.top) - 1
         modulus = [
             ((1 << p.k) - p.c) >> DIGIT * j & (last_mask if j == p.digits - 1 else last_mask >> p.top)

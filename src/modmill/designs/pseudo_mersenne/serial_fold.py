@@ -26,8 +26,8 @@ def terms(constant: int, bits: int) -> dict[int, list[tuple[int, int]]]:
 
 
 class SerialFold(wiring.Component):
-    """One fold of numbers of ``digits`` low digits of ``bits`` bits, the highest with ``top`` more bits, with high digits
-    of at most ``high`` bits.
+    """One fold of numbers of ``digits`` low digits of ``bits`` bits, the highest with ``top`` more bits, with high
+    digits of at most ``high`` bits.
 
     Digit j of the low and of the high half enter j cycles after ``first``. The next ``first`` comes ``digits`` cycles
     later; with ``gaps`` it may come later. Digit j of the result leaves ``latency`` + j cycles after ``first``: at

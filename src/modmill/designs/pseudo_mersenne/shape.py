@@ -146,11 +146,13 @@ class Params:
         """Sizes and times of the multiplier around the array."""
         kept = self.folding + self.digits - START
         latency = self.folded - START
-        return Frame(DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency, rising=True, kept=kept)
+        return Frame(
+            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency, rising=True, kept=kept
+        )
 
     @property
     def highest(self) -> int:
-        """Bits of p in the highest digit."""
+        """Bits of p in the highest digit; 0 or less if p has a digit less."""
         return self.k - DIGIT * (self.digits - 1)
 
     def top_fold(self) -> SerialFold:
