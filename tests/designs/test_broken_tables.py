@@ -40,10 +40,11 @@ OTHERS = {
     "mm-pa-n": ("97", {}), "mm-pa-p": ("97", {}), "mm-spa": ("97", {}),
     "kbe": ("29", {"n": 2}), "shenoy-kumaresan": ("29", {"n": 2}),
     "kbe-extension": ("8191", {"w": 12}), "hbe-extension": ("8191", {"w": 12}), "karatsuba": ("2^187-85", {}),
+    "karatsuba-solinas": ("2^188-2^60-1", {}),
 }  # fmt: skip
 """Cores unlike those of SUBJECTS. 29 divides a modulus of the base of mm-*, and the other channels count nothing. With
 one channel in each base of kbe the operands are below both moduli: the residues are equal, whichever is taken. With
-fewer than 11 digits, karatsuba uses every second of the strobes that repeat."""
+fewer than 11 digits, karatsuba and karatsuba-solinas use every second of the strobes that repeat."""
 AGAIN = {"sor-1m-p", "sor-nm", "mm-pa-p"}
 """Designs that here have the tables of others: sor-1m-n, sor-2m, mm-pa-n."""
 UNREAD = {
