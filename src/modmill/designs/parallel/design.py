@@ -271,7 +271,7 @@ class Machine(Multiplier):
                 values = [(Cat(Const(1, 1), rows[0]) + Cat(Const(1, 1), rows[1]))[1:]]
             case _:
                 values = [rows[0] + rows[1]]
-        m.d.comb += [out.eq(value) for out, value in zip(outs, values, strict=False)]
+        m.d.comb += [out.eq(value) for out, value in zip(outs, values, strict=True)]
 
 
 def selected(rows: list[Value], parts: tuple[int, ...]) -> Value:

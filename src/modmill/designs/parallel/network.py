@@ -23,6 +23,7 @@ class Kind(Operations):
     COUNT = "c{}"  # carry-save adders: sum and carry
     SEGMENT = "h{}"  # segments of the part above 2^k
     TABLE = "t{}"  # multiples of powers of two modulo p
+    PAIR = "s{}"  # segments of sums of two such multiples
     BLOCK = "b{}"  # blocks of the last sum, without and with a carry
     CARRY = "g{}"  # the carries into the blocks
     CHOICE = "d{}"  # the sum less a multiple of p
@@ -73,7 +74,7 @@ def span(row: Row) -> tuple[int, int]:
 class Operation:
     """Makes words of ``widths`` bits from the rows ``reads``, divided by 2^``low``.
 
-    SUM, PREFIX, SEGMENT: the sum of the rows and ``carry``. PRODUCT: the product of both rows. COUNT: the exclusive or
+    SUM, PREFIX, SEGMENT, PAIR: the sum of the rows and ``carry``. PRODUCT: the product of both rows. COUNT: the exclusive or
     of three rows, and their majority. TABLE: entry ``table[i]`` for the row i. BLOCK: as SUM. CARRY: for bits g and h of
     two rows, the carries into the places of g + h. CHOICE and RESULT: the last row selects from the others; with
     ``parts`` (their bits) the second for each part whose bit is set, else the first; without, the last one whose bit is
@@ -149,15 +150,11 @@ class Network:
         (word,) = self._append(Kind.PRODUCT, rows, [width], TILE)
         return Piece(word, 0, width, 0)
 
-    def count(self, rows: Sequence[Row], top: int) -> tuple[Row, Row]:
-        """Two rows with the sum of three, modulo 2^``top``."""
-        spans = [span(row) for row in rows if row]
-        low, high = min(s[0] for s in spans), max(s[1] for s in spans)
-        width = high - low
-        widths = [width, min(width, top - low - 1)]
-        both = self._append(Kind.COUNT, rows, widths[: 1 + (widths[1] > 0)], LUT, low=low)
-        made = [Piece(word, 0, self.widths[word], low + k) for k, word in enumerate(both)]
-        return (made[0],), tuple(made[1:])
+    def count(self, rows: Sequence[Row], top: int) -> tuple[Piece, Piece]:
+        """Sum and carry of three rows without a carry from place to place; ``top``: the place above all of them."""
+        low = min(span(row)[0] for row in rows)
+        total, carries = self._append(Kind.COUNT, rows, [top - low] * 2, LUT, low=low)
+        return Piece(total, 0, top - low, low), Piece(carries, 0, top - low, low + 1)
 
     def table(self, index: Row, entries: Sequence[int]) -> Piece:
         """Entry i of ``entries`` for the row i, at place 0."""
@@ -220,7 +217,7 @@ def computed(operation: Operation, words: Sequence[int]) -> list[int]:
             made = [chosen(rows, operation.parts)]
         case _:
             made = [sum(rows) + operation.carry]
-    return [value & (1 << width) - 1 for value, width in zip(made, operation.widths, strict=False)]
+    return [value & (1 << width) - 1 for value, width in zip(made, operation.widths, strict=True)]
 
 
 def chosen(rows: Sequence[int], parts: Sequence[int]) -> int:

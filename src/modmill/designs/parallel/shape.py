@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from modmill.designs.parallel.network import Kind, Network, Piece, Row, clipped
-from modmill.designs.parallel.sums import added, packed, prefixes, reduced
+from modmill.designs.parallel.sums import added, paired, prefixes, reduced
 from modmill.numbers.rns.residues import signed_digits
 
 SEGMENT = 20
@@ -92,7 +92,7 @@ def product(net: Network, width: int, p: int, w: int) -> Sum:
             bits = largest.bit_length()
             sums = [net.sum(Kind.SUM, [(one[i],), (one[j],)], bits) for one in (x, y)]
             pair = net.product([(s,) for s in sums], (largest**2).bit_length())
-            pieces += filter(None, (pair.moved(w * (i + j)).clipped(*part) for part in cuts(w, i + j)))
+            pieces.append(pair.moved(w * (i + j)))
             total += largest**2 << w * (i + j)
     less = list(subtracted(net, squares, most, w))
     pieces += [replace(piece, inverted=True) for piece in less]
@@ -100,13 +100,8 @@ def product(net: Network, width: int, p: int, w: int) -> Sum:
     total += constant
     constant = -constant % p
     bound = total + constant + 1
-    rows = [*packed(net, pieces), net.constant(constant)]
+    rows = [*((piece,) for piece in pieces), net.constant(constant)]
     return Sum(reduced(net, rows, (bound - 1).bit_length()), bound)
-
-
-def cuts(w: int, column: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The places of a product's lower 2 w bits, which fill every second column, and those above."""
-    return (w * column, w * (column + 2)), (w * (column + 2), w * (column + 3))
 
 
 def subtracted(net: Network, squares: Sequence[Piece], most: Sequence[int], w: int) -> Iterator[Piece]:
@@ -155,7 +150,7 @@ def by_shifts(net: Network, rows: Sequence[Row], top: int, p: int) -> tuple[list
                 constant -= ones * (sign < 0)
                 total += ones
     constant %= p
-    return [*packed(net, pieces), net.constant(constant)], total + constant
+    return [*((piece,) for piece in pieces), net.constant(constant)], total + constant
 
 
 def by_tables(net: Network, rows: Sequence[Row], bound: int, p: int, index: int) -> tuple[list[Row], int]:
@@ -176,7 +171,7 @@ def by_tables(net: Network, rows: Sequence[Row], bound: int, p: int, index: int)
             if any(entries):
                 made.append((net.table((Piece(segment.word, at, bits, 0),), entries),))
                 total += max(entries)
-    return made, total
+    return paired(net, made), total
 
 
 def shifted_bits(rows: Sequence[Row], top: int, p: int) -> int:
