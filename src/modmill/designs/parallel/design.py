@@ -255,7 +255,9 @@ class Machine(Multiplier):
         match kind:
             case Kind.COUNT:
                 a, b, c = rows
-                values = [a ^ b ^ c, (a & b) | (a & c) | (b & c)]
+                either = Signal(widest, name=f"w{operation.words[0]}_either")  # or it would be emitted twice
+                m.d.comb += either.eq(a ^ b)
+                values = [either ^ c, (a & b) | (either & c)]
             case Kind.TABLE:
                 with m.Switch(rows[0][: (len(operation.table) - 1).bit_length()]):
                     for i, entry in enumerate(operation.table):

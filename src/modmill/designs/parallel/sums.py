@@ -62,18 +62,18 @@ def reduced(net: Network, rows: Sequence[Row], top: int) -> tuple[Row, Row]:
     most = limits(columns)
     for level in sorted(most)[:-1]:
         ranks: dict[int, list[Adder]] = defaultdict(list)
+        before: list[list[Bit]] = []
         for place, bits in enumerate(columns[:top]):
             ready = [bit for bit in bits if bit.level <= level]
             made = [bit for bit in bits if bit.level == level + 1 and bit.index < 0]
-            rank = 0
-            while len(ready) > 2 or (len(ready) == 2 and len(ready) + len(made) > most[level + 1]):
-                adder = Adder(place, ready[:3], Bit(level + 1, 2 * rank), Bit(level + 1, 2 * rank + 1))
+            full, rest = divmod(len(ready), 3)
+            half = rest == 2 and rest + len(made) + full > most[level + 1]
+            before = continued(ready, [3] * full + [2] * half, before)
+            for rank, three in enumerate(before):
+                adder = Adder(place, three, Bit(level + 1, 2 * rank), Bit(level + 1, 2 * rank + 1))
                 ranks[rank].append(adder)
-                rank += 1
-                del ready[:3]
                 made.append(adder.sum)
                 columns[place + 1].append(adder.carry)
-            made.sort(key=lambda bit: bit.word)
             columns[place] = [*ready, *made, *(b for b in bits if b.level > level and b.index >= 0)]
         for _, group in sorted(ranks.items()):
             operands = [joined((a.place, a.reads[j]) for a in group if len(a.reads) > j) for j in range(3)]
@@ -82,6 +82,24 @@ def reduced(net: Network, rows: Sequence[Row], top: int) -> tuple[Row, Row]:
                 for bit, piece in ((adder.sum, total), (adder.carry, carries)):
                     bit.word, bit.index = piece.word, adder.place - total.place
     return joined(left(columns[:top], 0)), joined(left(columns[:top], 1))
+
+
+def continued(ready: list[Bit], sizes: Sequence[int], before: Sequence[Sequence[Bit]]) -> list[list[Bit]]:
+    """Groups of ``sizes`` taken from ``ready``; bits that follow in a word those of the group at the place ``before``
+    are in the same group, in the same order, so that the operands of operations have few pieces."""
+    follows = {(b.word, b.index + 1, b.inverted): (j, k) for j, group in enumerate(before) for k, b in enumerate(group)}
+    groups: list[list[Bit | None]] = [[None] * size for size in sizes]
+    others: list[Bit] = []
+    for bit in ready:
+        j, k = follows.get((bit.word, bit.index, bit.inverted), (len(sizes), 0))
+        if j < len(sizes) and k < sizes[j]:
+            groups[j][k] = bit
+        else:
+            others.append(bit)
+    others.reverse()
+    filled = [[bit or others.pop() for bit in group] for group in groups]
+    ready[:] = others[::-1]
+    return filled
 
 
 def limits(columns: Sequence[Sequence[Bit]]) -> dict[int, int]:
