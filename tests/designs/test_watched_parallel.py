@@ -34,6 +34,8 @@ CASES = [
     *(("wide", P40, {"subtract": subtract, "multipliers": k}) for subtract in (True, False) for k in (1, 3)),
     ("wide", 2**61 - 1, {"levels": 0, "dsp": "25x18"}),
     *(("wide", P40, {"pipelined": False, "multipliers": k}) for k in (1, 3)),
+    ("parallel", P40, {}), ("parallel", 2**107 - 2**60 + 9, {"fold": "tables", "index": 5}), ("parallel", 2**89 - 1, {}),
+    *(("parallel", P40, {"stages": n, "fold": fold, "digit": 9}) for n in (1, 2, 4) for fold in ("tables", "shifts")),
     ("solinas", 2**127 - 1, {}),
     *(("solinas", 2**256 - 2**224 + 2**192 + 2**96 - 1, {"rows": rows}) for rows in (1, 2)),
     ("solinas", 2**224 - 2**96 + 1, {"interval": 26}),

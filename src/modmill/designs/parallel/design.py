@@ -45,6 +45,8 @@ PERIOD = 60
 """Period of a stage, in 0.1 ns, for the default number of stages."""
 BITS_MAX = 640
 """Longest modulus."""
+DIGITS_MAX = 40
+"""Most digits of a modulus."""
 
 
 @lru_cache(64)
@@ -316,11 +318,13 @@ DESIGNS = (
         ),
         needs=f"any odd modulus of at most {BITS_MAX} bits",
         settings=(
+            Setting("index", int, 4, "bits of an index of a table", least=2, most=6, smaller="change"),
+            Setting("digit", int, DIGIT_MAX, "bits of a digit", least=2, most=DIGIT_MAX, smaller="raise",
+                    limits=lambda p, settings: (-(-p.bit_length() // DIGITS_MAX), DIGIT_MAX),
+                    depends=f"at most {DIGITS_MAX} digits"),
             Setting("stages", int, 0, "stages of the pipeline, the latency in cycles; 0: about 6 ns of logic in each",
                     least=0, most=STAGES_MAX, limits=stages_limits,
                     depends="at most as many as if each had the delay of the slowest operation"),
-            Setting("index", int, 4, "bits of an index of a table", least=2, most=6, smaller="change"),
-            Setting("digit", int, DIGIT_MAX, "bits of a digit", least=2, most=DIGIT_MAX, smaller="raise"),
             Setting("fold", str, "auto", "how the part above 2^k is reduced; auto: shifts if they have fewer bits",
                     shape.FOLDS),
         ),
