@@ -68,7 +68,7 @@ def test_every_sum_is_congruent_and_below_its_bound(p, fold):
         for a, b in one.corners()[::2]:
             words = values(net, a, b)
             for total in one.shape.sums:
-                assert all(0 <= piece.start and piece.start + piece.width <= net.widths[piece.word]
+                assert all(piece.start >= 0 and piece.start + piece.width <= net.widths[piece.word]
                            for row in total.rows for piece in row)  # fmt: skip
                 v = sum(number(row, words) for row in total.rows)
                 assert v % p == a * b % p and v < total.bound
@@ -182,7 +182,11 @@ def test_results_can_be_operands_and_every_port_value_is_one():
     [
         (2**641 + 1, {}, "the modulus must have at most 640 bits, this one has 642"),
         (2**255 - 19, {"digit": 6}, "digit takes 7 to 17 for this 255-bit modulus, not 6: at most 40 digits"),
-        (2**255 - 19, {"stages": 60}, "stages takes 0 or 1 to [0-9]+ for this 255-bit modulus, not 60: at most as many"),
+        (
+            2**255 - 19,
+            {"stages": 60},
+            "stages takes 0 or 1 to [0-9]+ for this 255-bit modulus, not 60: at most as many",
+        ),
         (97, {"fold": "sums"}, "fold takes one of auto, tables, shifts, not 'sums'"),
     ],
 )

@@ -241,9 +241,7 @@ class Machine(Multiplier):
         spans = [max((piece.end - operation.low for piece in row), default=1) for row in operation.reads]
         if kind is Kind.PRODUCT:
             captures, leaves = (f(operation, stage) for f in (self._pipeline.captures, self._pipeline.leaves))
-            a, b = (
-                self._row(row, stage - captures, 0, bits) for row, bits in zip(operation.reads, spans, strict=True)
-            )
+            a, b = (self._row(row, stage - captures, 0, bits) for row, bits in zip(operation.reads, spans, strict=True))
             word = operation.words[0]
             made = Signal(operation.widths[0], name=f"w{word}")
             m.d.comb += made.eq(one_tile(m, a, b, captures + leaves, f"tile{word}"))

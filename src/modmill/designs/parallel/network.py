@@ -74,11 +74,11 @@ def span(row: Row) -> tuple[int, int]:
 class Operation:
     """Makes words of ``widths`` bits from the rows ``reads``, divided by 2^``low``.
 
-    SUM, PREFIX, SEGMENT, PAIR: the sum of the rows and ``carry``. PRODUCT: the product of both rows. COUNT: the exclusive or
-    of three rows, and their majority. TABLE: entry ``table[i]`` for the row i. BLOCK: as SUM. CARRY: for bits g and h of
-    two rows, the carries into the places of g + h. CHOICE and RESULT: the last row selects from the others; with
-    ``parts`` (their bits) the second for each part whose bit is set, else the first; without, the last one whose bit is
-    not set, where the first has none.
+    PRODUCT: the product of two rows. COUNT: the exclusive or of three rows, and their majority. TABLE: entry
+    ``table[i]`` for the row i. CARRY: for bits g and h of two rows, the carries into the places of g + h. CHOICE and
+    RESULT of more than two rows: the last row selects from the others; with ``parts`` (their bits) the second for each
+    part whose bit is set, else the first; without, the last one whose bit is not set, where the first has none. All
+    others: the sum of two rows and ``carry``.
     """
 
     kind: Kind

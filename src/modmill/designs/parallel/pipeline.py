@@ -22,7 +22,7 @@ REGISTER = 12
 
 def allotted(net: Network, period: int) -> list[int]:
     """The stage of each operation, for stages of ``period``, at least the longest delay."""
-    ready = {word: (0, 0) for word in range(len(net.widths))}
+    ready = dict.fromkeys(range(len(net.widths)), (0, 0))
     stages: list[int] = []
     for operation in net.operations:
         stage, at = max(ready[piece.word] for row in operation.reads for piece in row)
@@ -89,7 +89,9 @@ class Pipeline:
     @cached_property
     def made(self) -> dict[int, int]:
         """The stage in which a word is made; operands and constants are in none."""
-        return {w: s for operation, s in zip(self.network.operations, self.stages, strict=True) for w in operation.words}
+        return {
+            w: s for operation, s in zip(self.network.operations, self.stages, strict=True) for w in operation.words
+        }
 
     @cached_property
     def uses(self) -> dict[int, list[int]]:

@@ -177,7 +177,9 @@ def by_tables(net: Network, rows: Sequence[Row], bound: int, p: int, index: int)
 def shifted_bits(rows: Sequence[Row], top: int, p: int) -> int:
     """Bits of the rows of `by_shifts`."""
     k = p.bit_length()
-    return sum(len(places(j, p)) for row in rows for piece in clipped(row, k, top) for j in range(piece.place, piece.end))
+    return sum(
+        len(places(j, p)) for row in rows for piece in clipped(row, k, top) for j in range(piece.place, piece.end)
+    )
 
 
 def fold(net: Network, before: Sum, p: int, options: Options) -> tuple[Sum, str]:
@@ -203,7 +205,9 @@ def shaped(p: int, width: int, options: Options) -> Shape:
     net = Network([width, width], [0, 0])
     sums = [product(net, width, p, options.w)]
     ways: list[str] = []
-    while sums[-1].bound > 1 << p.bit_length() and (not ways or (options.canonical and sums[-1].bound > CANDIDATES * p)):
+    while sums[-1].bound > 1 << p.bit_length() and (
+        not ways or (options.canonical and sums[-1].bound > CANDIDATES * p)
+    ):
         after, way = fold(net, sums[-1], p, options)
         if after.bound >= sums[-1].bound:
             break

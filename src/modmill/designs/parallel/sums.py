@@ -27,8 +27,8 @@ RIPPLE = 40
 
 @dataclass(eq=False)
 class Bit:
-    """Bit ``index`` of ``word``, perhaps inverted, and the level of adders from which it is ready. Before the adder that
-    makes the bit has a word, ``word`` is a rank."""
+    """Bit ``index`` of ``word``, perhaps inverted, and the level of adders from which it is ready. Before the adder
+    that makes the bit has a word, ``index`` is negative and ``word`` a rank."""
 
     level: int
     word: int
@@ -168,7 +168,7 @@ def prefixes(terms: Sequence[Term], add: Callable[[Term, Term], Term]) -> list[T
 
 
 def added(net: Network, kind: Kind, rows: Sequence[Row], width: int) -> Piece:
-    """The sum of two rows modulo 2^``width``: blocks without and with a carry, and a choice. ``kind``: of the result."""
+    """The sum of two rows modulo 2^``width``: blocks without and with a carry, and a choice. ``kind``: of the sum."""
     if width <= RIPPLE:
         return net.sum(kind, rows, width)
     lengths = [min(BLOCK, width - low) for low in range(0, width, BLOCK)]
@@ -179,7 +179,9 @@ def added(net: Network, kind: Kind, rows: Sequence[Row], width: int) -> Piece:
         ]
         for carry in (0, 1)
     ]
-    out = [tuple(Piece(b.word, bits, 1, k) for k, (b, bits) in enumerate(zip(one, lengths, strict=True))) for one in blocks]
+    out = [
+        tuple(Piece(b.word, bits, 1, k) for k, (b, bits) in enumerate(zip(one, lengths, strict=True))) for one in blocks
+    ]
     carries = net.carries([row[:-1] for row in out], len(lengths))
     sums = [tuple(Piece(b.word, 0, bits, b.place) for b, bits in zip(one, lengths, strict=True)) for one in blocks]
     return net.choice(kind, [*sums, (carries,)], width, lengths)
