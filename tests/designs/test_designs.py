@@ -23,7 +23,7 @@ MULTIPLIERS = [d.name for d in DESIGNS if d.page not in ("extension", "reduction
 """Designs with two operands that serve any modulus or one of a form."""
 TOYS = [3, 97, 2**61 - 1, 3**30 * 5]
 FULL = ["secp256k1", "P-256"]
-HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm"}  # thousands of multipliers at full width: the fast simulator runs these
+HEAVY = {"mm-pa-n", "mm-pa-p", "sor-nm", "parallel"}  # large at full width: the fast simulator runs these
 CHAINED = {"montgomery-array", "kbe", "hbe", "sq-rns", "dq-rns", "shenoy-kumaresan", "sor-ring"}
 """Machines that take long here at full width and that the fast simulator runs there: chains, loaded moduli, engines."""
 OF_A_FORM = {

@@ -5,7 +5,7 @@
 In reading order: `multistep`, `radix64k`, `sor` and `cox_rower` (the papers' designs), `channel`, `extension` and
 `reduction` (parts of the last as cores); `digit_serial` (what designs on binary numbers share), `tenca_koc`, `mcivor`,
 `iddmm` and `orup` (designs with which the papers compare theirs); `montgomery_array`, `pseudo_mersenne`, `karatsuba`,
-`solinas` and `wide` (our own).
+`solinas`, `wide` and `parallel` (our own).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from modmill.designs.karatsuba import design as karatsuba
 from modmill.designs.karatsuba import solinas as karatsuba_solinas
 from modmill.designs.montgomery_array import design as montgomery_array
 from modmill.designs.multistep import design as multistep
+from modmill.designs.parallel import design as parallel
 from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
 from modmill.designs.radix64k import design as radix64k
 from modmill.designs.solinas import design as solinas
@@ -33,8 +34,8 @@ DESIGNS: tuple[Design, ...] = (
     *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *sq_rns.DESIGNS,
     *shenoy_kumaresan.DESIGNS, *montgomery_array.DESIGNS, *pseudo_mersenne.DESIGNS, *karatsuba.DESIGNS,
     *solinas.DESIGNS, *karatsuba_solinas.DESIGNS, *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS,
-    *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *wide.DESIGNS, *extension.DESIGNS, *reduction.DESIGNS,
-    *channel.DESIGNS,
+    *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *wide.DESIGNS, *parallel.DESIGNS, *extension.DESIGNS,
+    *reduction.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip
 
 

@@ -86,4 +86,4 @@ def every_cycle(m: Module, core: Multiplier, result: Value, arrival: int) -> Non
     accept = core.i_valid & core.i_ready
     m.d.sync += [room.eq(room - accept + (core.o_valid & core.o_ready)), valid.eq(Cat(accept, valid))]
     m.d.comb += core.i_ready.eq(room != 0)
-    _queue(m, core, result, valid[-1], depth)
+    _queue(m, core, result, valid[-1] if arrival else accept, depth)

@@ -62,6 +62,7 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("sor-1m-n", "29", "plain", {"n": 12}), ("sor-1m-p", "29", "plain", {"n": 12}),
     ("sor-2m", "29", "plain", {"n": 12}), ("sor-nm", "29", "plain", {"n": 12}),
     ("sor-ring", "29", "plain", {"w": 12}), ("montgomery-array", "29", "montgomery", {"loadable": False}),
+    ("parallel", "29", "native", {"digit": 4, "fold": "tables"}),
     ("pseudo-mersenne", "2^61-1", "native", {}), ("karatsuba", "2^85-19", "native", {}),
     ("karatsuba-solinas", "2^85-2^60-1", "native", {}),
     ("hbe", "29", "montgomery", {"n": 2, "w": 12}),
