@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 
 from modmill.parts import need
 from modmill.report.families import FAMILIES
-from modmill.report.mathematics import typeset
+from modmill.report.mathematics import inline, typeset
 from modmill.report.plots import Plot
 from modmill.report.reproduction import UNKNOWN, Line, Section
 from modmill.report.traces import Run, origins, row_id, rows
@@ -184,12 +184,16 @@ def grid(plot: Plot) -> Mapping[str, Any]:
 
 @cache
 def _markdown() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
+    need("site")
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+    made = MarkdownIt("commonmark", {"html": False}).enable("table")
+    return made.use(dollarmath_plugin, allow_space=False, allow_digits=False, renderer=lambda latex, _: inline(latex))
 
 
 def prose(text: str) -> Markup:
-    """Markdown as HTML. Headings start at level 3; ``math`` blocks are typeset; tables, code and formulas can be
-    scrolled with the keyboard."""
+    """Markdown as HTML. Headings start at level 3; ``math`` blocks and ``$...$`` are typeset; tables, code and
+    displayed formulas can be scrolled with the keyboard."""
     tokens = _markdown().parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
