@@ -36,4 +36,5 @@ def _mathml(latex: str, display: str) -> Markup:
     text = str(convert(latex.strip(), display=display))
     if left := re.search(r"<m[io]>(&|\\[a-z]+)</m[io]>|<mtext>\\[a-z]+|<merror", text):
         raise ValueError(f"no MathML for {left[0]!r} in {latex.strip().splitlines()[0]!r}")
-    return Markup(text)
+    text = re.sub(r"<mo[^>]*>(&#x0007C;)", r'<mo stretchy="false" lspace="0" rspace="0">\1', text)  # | in pairs
+    return Markup(text.replace('<mspace width="1em" />', '<mspace width="0.4em" />') if display == "inline" else text)

@@ -188,7 +188,7 @@ def _markdown() -> MarkdownIt:
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
     made = MarkdownIt("commonmark", {"html": False}).enable("table")
-    return made.use(dollarmath_plugin, allow_space=False, allow_digits=False, renderer=lambda latex, _: inline(latex))
+    return made.use(dollarmath_plugin, allow_space=False, renderer=lambda latex, _: inline(latex))
 
 
 def prose(text: str) -> Markup:

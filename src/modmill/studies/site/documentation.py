@@ -32,7 +32,6 @@ extensions = ["myst_parser", "{__name__}"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
 myst_dmath_allow_space = False
-myst_dmath_allow_digits = False
 myst_fence_as_directive = ["math"]
 html_math_renderer = "mathml"
 highlight_language = "text"
