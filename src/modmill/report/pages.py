@@ -40,6 +40,9 @@ NAVIGATION = (
 ASSETS = ("style.css", "site.js")
 
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 class Untraced(ValueError):
     """A measured number without a row."""
 
@@ -58,8 +61,8 @@ def shown(value: Any, digits: int = 4) -> str:
         return f"{int(value):,}"
     if abs(value) >= 10 ** (digits - 1):
         return f"{float(value):,.0f}"
-    text = f"{float(value) or 0.0:.{digits}g}"
-    return text if "e" not in text else f"{float(value):.{digits + 2}f}".rstrip("0")
+    number, _, power = f"{float(value) or 0.0:.{digits}g}".partition("e")
+    return f"{number} × 10{str(int(power)).translate(_RAISED)}" if power else number
 
 
 def printed(value: Any, table: str) -> Markup:
