@@ -186,11 +186,11 @@ function plot(element) {
       traces.forEach((trace, k) => { trace.showlegend &&= data.series[k].kind !== "predicted"; });
       element.style.height = `${Math.max(430, 14 * lines.length + 130)}px`;
       rest.margin = { l: 64, r: 44 + Math.max(...lines.map((s) => widthOf(s.name, 11))), t: 12, b: 56 };
-    } else if (element.clientWidth <= 640) { // the legend has a line for each entry, below the title of the axis
-      const high = 270, room = 70 + (rest.showlegend ? 29 * traces.filter((trace) => trace.showlegend).length : 0);
-      element.style.height = `${high + 12 + room}px`;
-      rest.margin = { l: 64, r: 16, t: 12, b: room };
-      rest.legend = { orientation: "h", y: -60 / high, font: { size: 12 } };
+    } else if (element.clientWidth <= 640) { // the legend has a line for each entry, above the plot, where nothing else is
+      const top = 12 + (rest.showlegend ? 29 * traces.filter((trace) => trace.showlegend).length : 0);
+      element.style.height = `${(names ? 400 : 300) + top}px`;
+      rest.margin = { l: 64, r: 16, t: top, b: 56 };
+      rest.legend = { orientation: "h", y: 1.02, yanchor: "bottom", font: { size: 12 } };
     } else {
       element.style.height = "";
     }
