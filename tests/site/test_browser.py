@@ -316,6 +316,30 @@ def test_labels_in_plots_do_not_lie_on_one_another(race, site):
     race.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+TITLES = """
+return [...document.querySelectorAll('.canvas')].flatMap((canvas) => {
+  const room = canvas.getBoundingClientRect();
+  const boxes = ['.xtitle', '.ytitle', '.legend'].map((name) => canvas.querySelector(name)).filter(Boolean).map((e) => {
+    const b = e.getBoundingClientRect();
+    return [`${e.textContent.slice(0, 30)} of ${canvas.id}`, b.left, b.top, b.right, b.bottom];
+  });
+  const within = ([, x0, y0, x1, y1]) =>
+    x0 > room.left - 2 && y0 > room.top - 2 && x1 < room.right + 2 && y1 < room.bottom + 2;
+  return [[boxes, boxes.filter((box) => !within(box)).map(([name]) => name)]];
+});
+"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("page", ["index.html", "scaling.html", "paper-sor.html", "design-hbe.html"])
+def test_titles_and_legends_of_plots_are_whole_and_do_not_collide(browser, site, page, width):
+    sized(browser, width)
+    opened(browser, site, page)
+    found = browser.execute_script(TITLES)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert found and [[out, overlapping(boxes)] for boxes, out in found if out or overlapping(boxes)] == []
+
+
 def test_every_axis_has_numbers(race, engines):
     ticks = "return ['x', 'y'].map((a) => document.querySelectorAll(`#scatter .${a}tick text`).length)"
     for x in ("us", "rate", "latency", "interval"):

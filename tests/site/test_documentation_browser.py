@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The documentation in a real browser, from the file system: no overflow, no errors, a search that finds pages."""
+"""The documentation in a real browser, from the file system: no overflow, no errors, axe, a search that finds pages."""
+
+import shutil
 
 import pytest
-from test_browser import BROWSER, DRIVER, browser, wait  # noqa: F401
+from test_browser import BROWSER, DRIVER, MODES, WIDTHS, browser, scheme, sized, violations, wait  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium with chromedriver is installed")
 
@@ -16,19 +18,39 @@ def folder(site):
 
 def too_wide(browser, page, width):  # noqa: F811
     """By how many pixels a page is wider than a screen of this width."""
-    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    sized(browser, width)
     browser.get(page.as_uri())
     return browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [390, 1024, 1600])
-def test_no_page_is_wider_than_the_screen_or_has_an_error(browser, folder, width):  # noqa: F811
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("mode", MODES)
+def test_no_page_is_wider_than_the_screen_or_has_an_error_and_axe_finds_nothing(browser, folder, mode, width):  # noqa: F811
+    """axe for each scheme and for a phone and a wide screen, as on the other pages."""
     browser.get_log("browser")
-    pages = sorted(folder.rglob("*.html"))
-    assert {page.name: over for page in pages if (over := too_wide(browser, page, width))} == {}
-    assert [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    scheme(browser, mode)
+    faults = {}
+    for page in sorted(folder.rglob("*.html")):
+        if over := too_wide(browser, page, width):
+            faults[page.name] = over
+        elif (mode, width) in (("light", 1600), ("dark", 390)) and (found := violations(browser)):
+            faults[page.name] = found
+    assert faults == {}
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
+
+
+@pytest.mark.slow
+def test_axe_catches_what_cannot_be_reached_and_landmarks_without_names(browser, folder, tmp_path):  # noqa: F811
+    text = (folder / "guide.html").read_text()
+    shutil.copytree(folder / "_static", tmp_path / "_static")
+    for lost in (' tabindex="0"', ' aria-label="Pages"', ' aria-label="On this page"'):
+        assert lost in text
+        text = text.replace(lost, "")
+    (tmp_path / "page.html").write_text(text)
+    sized(browser, 390)
+    browser.get((tmp_path / "page.html").as_uri())
+    assert {"scrollable-region-focusable", "landmark-unique"} <= {name for name, *_ in violations(browser)}
 
 
 def test_a_page_that_is_too_wide_is_found(browser, tmp_path):  # noqa: F811

@@ -217,6 +217,12 @@ def test_every_plot_has_its_numbers_in_a_table(parsed):
     assert count > 50
 
 
+def test_small_numbers_keep_their_digits():
+    assert [pages.shown(x) for x in (0.0, 0.25, 1.5e-4, 1.5e-9, -2e-12)] == [
+        "0", "0.25", "0.00015", "1.5 × 10⁻⁹", "-2 × 10⁻¹²",
+    ]  # fmt: skip
+
+
 def test_difference_in_per_cent():
     assert pages.difference(Line("x", 100, 150, 99.5)) == {"predicted": "+50.0 %", "measured": "−0.5 %"}
     assert pages.difference(Line("x", 3, 3, UNKNOWN)) == {"predicted": "=", "measured": ""}

@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 
 from modmill.parts import need
 from modmill.report.families import FAMILIES
-from modmill.report.mathematics import typeset
+from modmill.report.mathematics import inline, typeset
 from modmill.report.plots import Plot
 from modmill.report.reproduction import UNKNOWN, Line, Section
 from modmill.report.traces import Run, origins, row_id, rows
@@ -38,6 +38,9 @@ NAVIGATION = (
     ("method.html", "How measured"),
 )
 ASSETS = ("style.css", "site.js")
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Untraced(ValueError):
@@ -58,8 +61,8 @@ def shown(value: Any, digits: int = 4) -> str:
         return f"{int(value):,}"
     if abs(value) >= 10 ** (digits - 1):
         return f"{float(value):,.0f}"
-    text = f"{float(value) or 0.0:.{digits}g}"
-    return text if "e" not in text else f"{float(value):.{digits + 2}f}".rstrip("0")
+    number, _, power = f"{float(value) or 0.0:.{digits}g}".partition("e")
+    return f"{number} × 10{str(int(power)).translate(_RAISED)}" if power else number
 
 
 def printed(value: Any, table: str) -> Markup:
@@ -184,12 +187,16 @@ def grid(plot: Plot) -> Mapping[str, Any]:
 
 @cache
 def _markdown() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
+    need("site")
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+    made = MarkdownIt("commonmark", {"html": False}).enable("table")
+    return made.use(dollarmath_plugin, allow_space=False, renderer=lambda latex, _: inline(latex))
 
 
 def prose(text: str) -> Markup:
-    """Markdown as HTML. Headings start at level 3; ``math`` blocks are typeset; tables, code and formulas can be
-    scrolled with the keyboard."""
+    """Markdown as HTML. Headings start at level 3; ``math`` blocks and ``$...$`` are typeset; tables, code and
+    displayed formulas can be scrolled with the keyboard."""
     tokens = _markdown().parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):

@@ -136,7 +136,7 @@ function ends(element, lines) { // names of lines beside their ends, in the marg
 
 function layout(x, y, more = {}) {
   const axis = (title) => ({
-    title: { text: title, standoff: 10 }, gridcolor: colour("rule"), zerolinecolor: colour("rule"), linecolor: colour("quiet"),
+    title: { text: title, standoff: 10, font: { size: 14 } }, gridcolor: colour("rule"), zerolinecolor: colour("rule"), linecolor: colour("quiet"),
     tickcolor: colour("rule"), automargin: true,
   });
   return {
@@ -186,6 +186,13 @@ function plot(element) {
       traces.forEach((trace, k) => { trace.showlegend &&= data.series[k].kind !== "predicted"; });
       element.style.height = `${Math.max(430, 14 * lines.length + 130)}px`;
       rest.margin = { l: 64, r: 44 + Math.max(...lines.map((s) => widthOf(s.name, 11))), t: 12, b: 56 };
+    } else if (element.clientWidth <= 640) { // the legend has a line for each entry, above the plot, where nothing else is
+      const top = 12 + (rest.showlegend ? 29 * traces.filter((trace) => trace.showlegend).length : 0);
+      element.style.height = `${(names ? 400 : 300) + top}px`;
+      rest.margin = { l: 64, r: 16, t: top, b: 56 };
+      rest.legend = { orientation: "h", y: 1.02, yanchor: "bottom", font: { size: 12 } };
+    } else {
+      element.style.height = "";
     }
     const more = { xaxis: { ...log("x"), ...widths }, yaxis: log("y"), rest };
     Plotly.react(element, traces, layout(data.x, data.y, more), OPTIONS);

@@ -15,19 +15,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from modmill.flow.tools import ToolError
 from modmill.parts import need
+from modmill.report.mathematics import inline, typeset
 from modmill.version import __version__
 
 CONFIGURATION = f"""\
 project = "Modmill"
 html_title = "Modmill {__version__}"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "{__name__}"]
 myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_allow_space = False
+myst_fence_as_directive = ["math"]
+html_math_renderer = "mathml"
 highlight_language = "text"
 html_theme = "furo"
 html_static_path = ["_static"]
@@ -43,11 +49,26 @@ STYLE = """\
 .content { flex: 1 1 auto; min-width: 0; max-width: 66em; }
 table.docutils { font-size: 0.9em; }
 details pre { overflow-x: auto; }
+math { font-size: 1.06em; }
+math[display="block"] { width: fit-content; margin: 0; }
+math mtd { padding: 0.28rem 0; text-align: left; }
+math mtd:first-child { text-align: right; }
+math mtd:nth-child(2) { padding-right: 1.6rem; }
+.formula { overflow-x: auto; margin: 1rem 0; }
 """
 """Wide tables use wide screens."""
 
 _LINK = re.compile(r"\]\(([^)\s#]+)\.(?:md|ipynb)(?:#[^)\s]*)?\)")
 _BACK = '\n```{raw} html\n<p><a href="../index.html">Races, engines, designs and papers as pages</a></p>\n```\n'
+_NAMED = (
+    ("<pre>", '<pre tabindex="0">'),
+    ('<div class="table-wrapper', '<div tabindex="0" role="group" aria-label="table" class="table-wrapper'),
+    ('<aside class="sidebar-drawer">', '<aside class="sidebar-drawer" aria-label="Pages">'),
+    ('<aside class="toc-drawer', '<aside aria-label="On this page" class="toc-drawer'),
+    ('<div id="search-results">', '<h1>Search</h1>\n<div id="search-results">'),
+)
+"""What pages of Sphinx and Furo lack for readers with a keyboard or a screen reader: what scrolls can be reached, and
+landmarks have names."""
 _FETCHED = (".html", ".css", ".js", ".svg")
 """What a page fetches. Other files, such as the inventory for other projects, are left out."""
 
@@ -68,7 +89,27 @@ def documentation(docs: Path) -> dict[str, str]:
         if done.returncode:
             raise ToolError(f"sphinx: {done.stderr.strip().replace(f'{source}/', '')}")
         files = (path for path in sorted(built.rglob("*")) if path.suffix in _FETCHED)
-        return {path.relative_to(built).as_posix(): path.read_text(encoding="utf-8") for path in files}
+        return {path.relative_to(built).as_posix(): _named(path) for path in files}
+
+
+def _named(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    for old, new in _NAMED if path.suffix == ".html" else ():
+        text = text.replace(old, new)
+    return text
+
+
+def setup(app: Any) -> None:
+    """Let Sphinx typeset formulas as the other pages have them. Sphinx calls this, since its configuration names this
+    module as an extension."""
+    app.add_html_math_renderer("mathml", (partial(_formula, inline), None), (partial(_formula, typeset), None))
+
+
+def _formula(made: Callable[[str], str], page: Any, node: Any) -> None:
+    from docutils.nodes import SkipNode
+
+    page.body.append(made(node.astext()))
+    raise SkipNode
 
 
 def _prepare(source: Path) -> None:
@@ -102,6 +143,7 @@ def _notebook(cells: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
             if "text/html" in data:
-                yield f"```{{raw}} html\n{''.join(data['text/html'])}\n```\n"
+                shown = "".join(data["text/html"]).replace("h4>", "h2>")  # below the title of the page
+                yield f"```{{raw}} html\n{shown}\n```\n"
             else:
                 yield f"```text\n{''.join(output.get('text') or data.get('text/plain', ''))}\n```\n"

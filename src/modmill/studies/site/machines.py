@@ -26,18 +26,23 @@ def _chosen(fitted: Any) -> int:
 
 @dataclass(frozen=True)
 class _Machine:
-    """``count``: how many parts of this name a design's machine has; ``outside``: kinds of units outside of them."""
+    """``count``: how many parts of this name a design's machine has; ``outside``: kinds of units outside of them;
+    ``shared`` and ``fed`` as in `Repeat`."""
 
     name: str
     count: Callable[[Any], int]
     by: Literal["ring", "bus", "buses"]
     outside: frozenset[str]
+    shared: frozenset[str] = frozenset()
+    fed: str = ""
 
 
 MACHINES = {
     **dict.fromkeys(
-        ("kbe", "hbe", "sq-rns", "shenoy-kumaresan"), _Machine("rower", _rowers, "ring", frozenset({"cox"}))
+        ("kbe", "sq-rns", "shenoy-kumaresan"),
+        _Machine("rower", _rowers, "ring", frozenset({"cox"}), fed="multiplier"),
     ),
+    "hbe": _Machine("rower", _rowers, "ring", frozenset({"cox"}), frozenset({"hat", "ring"}), fed="fold"),
     **dict.fromkeys(("extension", "reduction"), _Machine("rower", _chosen, "bus", frozenset({"cox", "adder"}))),
     "sor": _Machine("channel", _channels, "bus", frozenset({"adder", "rom", "kmul", "kacc"})),
     "sor-ring": _Machine("rower", _channels, "ring", frozenset({"alpha", "kappa", "bus", "queue"})),
@@ -51,9 +56,6 @@ def repeat(design: Design, fitted: DesignInstance) -> Repeat | None:
     machine = MACHINES.get(design.page)
     if machine is None:
         return None
-    count = machine.count(fitted)
-    inside = frozenset(kinds(fitted.schedule.units).values()) - machine.outside
-    row = fitted.settings.get("columns", 1) if design.page == "hbe" else 1
-    if row > 1:  # the rowers of a row share an adder
-        return Repeat("row", count // row, inside, machine.by, f" of {row} rowers")
-    return Repeat(machine.name, count, inside, machine.by)
+    inside = frozenset(kinds(fitted.schedule.units).values()) - machine.outside - machine.shared
+    columns = int(fitted.settings["columns"]) if machine.shared else 1  # the rowers of a row share an adder
+    return Repeat(machine.name, machine.count(fitted), inside, machine.by, columns, machine.shared, machine.fed)

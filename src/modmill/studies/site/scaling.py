@@ -66,7 +66,8 @@ def modulus(design: Design, bits: int) -> int:
 
 def predictions(designs: Iterable[Design] = DESIGNS) -> tuple[list[Prediction], list[str]]:
     """All designs at all widths that they serve, and the reasons for the other widths."""
-    found, refused = [], []
+    found: list[Prediction] = []
+    refused: dict[str, list[str]] = defaultdict(list)
     for design in designs:
         if design.operands != 2 or not family(design.page):
             continue
@@ -85,8 +86,8 @@ def predictions(designs: Iterable[Design] = DESIGNS) -> tuple[list[Prediction], 
                 )
                 break
             else:
-                refused.append(why)
-    return found, refused
+                refused[why if design.name in why else f"{design.name}: {why}"].append(f"{bits:,}")
+    return found, [f"{why} ({', '.join(bits)} bits)" if len(bits) > 1 else why for why, bits in refused.items()]
 
 
 def curves(design: Design, found: Sequence[Prediction]) -> list[Plot]:
