@@ -24,16 +24,16 @@ class Family:
 FAMILIES = (
     Family("rns-montgomery", "RNS Montgomery", "circle", ("kbe", "hbe", "sq-rns", "shenoy-kumaresan"), residues=True),
     Family("sum-of-residues", "Sum of residues", "diamond", ("sor", "sor-ring", "sor-original"), residues=True),
-    Family("digits", "Montgomery, digits", "square", ("montgomery-array", "radix64k", "iddmm", "orup", "wide", "parallel")),
+    Family(
+        "digits", "Digits, any modulus", "square",
+        ("montgomery-array", "radix64k", "iddmm", "orup", "wide", "parallel"),
+    ),
     Family("bits", "Montgomery, bit by bit", "triangle-up", ("multistep", "tenca-koc", "mcivor")),
     Family(
-        "special",
-        "Special primes",
-        "star",
-        ("pseudo-mersenne", "karatsuba", "karatsuba-solinas", "solinas"),
+        "special", "Special primes", "star", ("pseudo-mersenne", "karatsuba", "karatsuba-solinas", "solinas"),
         special=True,
     ),
-)
+)  # fmt: skip
 """Families of multipliers. Building blocks (base extensions, channels) belong to none."""
 
 
