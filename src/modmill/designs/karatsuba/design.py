@@ -187,7 +187,7 @@ class HalvesMachine(Machine):
         carry, sum_ = Signal(name="over_carry", reset_less=True), Signal(DIGIT + 1, name="over_sum")
         m.d.comb += sum_.eq(digit + rest + carry)
         m.d.sync += carry.eq(sum_[DIGIT])
-        with m.If(control.at(at + p.digits - 1)):
+        with m.If(control.at(at - 1)):
             m.d.sync += carry.eq(0)
         self._over = later(m, sum_[:DIGIT], "over")
         return self._over
