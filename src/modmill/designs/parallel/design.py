@@ -22,6 +22,7 @@ import random
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from math import gcd
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -160,19 +161,10 @@ class Parallel(DesignInstance):
             pairs += [(x, top), (top, x), (x, x)]
         for _ in range(12):
             y = rnd.randrange(1, top + 1)
-            pairs += [(v * pow(y, -1, p) % p, y) for v in (1, 2, p - 2, p - 1)] if coprime(y, p) else []
+            pairs += [(v * pow(y, -1, p) % p, y) for v in (1, 2, p - 2, p - 1)] if gcd(y, p) == 1 else []
         tried = [(rnd.randrange(top // 2, top + 1), rnd.randrange(top // 2, top + 1)) for _ in range(64)]
         pairs += sorted(tried, key=lambda pair: -self.multiply(*pair))[:4]
         return list(dict.fromkeys(pairs))
-
-
-def coprime(y: int, p: int) -> bool:
-    """Whether y has an inverse modulo p."""
-    try:
-        pow(y, -1, p)
-    except ValueError:
-        return False
-    return True
 
 
 def named(group: Group) -> str:
