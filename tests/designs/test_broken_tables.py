@@ -25,6 +25,7 @@ from modmill.designs.cox_rower.kbe import RnsMontgomery
 from modmill.designs.cox_rower.operations import Kind as Operations
 from modmill.designs.cox_rower.shenoy_kumaresan import ShenoyKumaresan
 from modmill.designs.extension import Extension
+from modmill.designs.parallel.design import Parallel
 from modmill.designs.radix64k.design import Radix64K
 from modmill.designs.reduction import Reduction
 from modmill.designs.sor.ring import SorRing
@@ -186,9 +187,11 @@ def read_addresses(fitted, memory):
             return {(step.start + rower - 1) % fitted.schedule.interval for step in multiplied}
         case Reduction():
             return fitted.shape.read_words
+        case Parallel():  # the smallest of its tables; the last words of others may be padding
+            return range(min(len(op.table) for op in fitted.shape.network.operations if op.table))
         case Extension():
             return extension_addresses(fitted.params.shape)
-    raise ValueError(f"{memory} of {fitted.name} is in no table of this test")
+    raise ValueError(f"{memory} of {type(fitted).__name__} is in no table of this test")
 
 
 def redundant_words(shape, memory):

@@ -26,7 +26,7 @@ SMALL = Schedule(
 
 
 def fitted(name):
-    modulus = "2^17-145" if name.startswith("channel") else "P-256" if name == "solinas" else "secp256k1"
+    modulus = "2^17-145" if name.startswith("channel") else "P-256" if name.endswith("solinas") else "secp256k1"
     return design(name).fit(parse_modulus(modulus).value)
 
 
