@@ -56,8 +56,10 @@ UNREAD = {
     # port writes in every cycle since zeta was read for the ring.
     "kbe": {"connection: bit 2 of A is stuck at 0 (reduce_or of branch0.-> i[23])"},
     "shenoy-kumaresan": {"connection: bit 3 of A is stuck at 0 (reduce_or of branch0.-> i[23])"},
+    # The highest digits of T are 3, 4 or 5, whatever the operands are.
+    "parallel": {f"constant: bit 4 of word {k} of the ROM is 1 (mem_v2 of w24[0])" for k in (0, 7)},
 }
-"""Bits of control words that the schedule makes superfluous."""
+"""Bits of control words that the schedule makes superfluous, and words that no operand reaches."""
 DATA = ("i_a", "i_b", "k_m")
 
 
