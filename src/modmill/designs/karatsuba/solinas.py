@@ -25,7 +25,7 @@ from typing import Any
 from amaranth.hdl import Module, Value
 
 from modmill.contract import Timing, UnsupportedError
-from modmill.design import Cost, Design, Source
+from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.digit_serial import BinaryMontgomery
 from modmill.designs.karatsuba import design as karatsuba
 from modmill.designs.karatsuba.halves import carry_most, digits_at
@@ -45,6 +45,8 @@ from modmill.rtl.digit_serial import START, Control, Frame
 from modmill.rtl.digits import Results
 from modmill.schedule import Operation, Operations, Schedule, Step
 
+ROOM = 2 * DIGIT + ABOVE_MAX
+"""Most spare bits of operands."""
 BITS_MIN = DIGIT * NEAREST + 1
 """Fewest bits of p."""
 
@@ -291,8 +293,20 @@ class Machine(karatsuba.HalvesMachine):
         return subtract.out
 
 
-def fit(p: int) -> KaratsubaSolinas:
-    """The design for p. Raises UnsupportedError for a p that is too short or too long, or not of the form."""
+def digits_for(bits: int) -> int:
+    """Digits of the product, an odd number: at most ABOVE_MAX bits of operands of a bit more than p are above them."""
+    return max(-(-(bits + 1 - ABOVE_MAX) // DIGIT) | 1, DIGITS_MIN)
+
+
+def room(p: int) -> int:
+    """Most spare bits of operands modulo p."""
+    bits = p.bit_length()
+    return DIGIT * digits_for(bits) + ABOVE_MAX - bits
+
+
+def fit(p: int, *, spare: int) -> KaratsubaSolinas:
+    """The design for p. ``spare``: bits of operands above those of p at least. Raises UnsupportedError for a p that is
+    too short or too long, or not of the form."""
     k = p.bit_length()
     most = DIGIT * karatsuba.MOST + ABOVE_MAX - 1
     if not BITS_MIN <= k <= most:
@@ -305,16 +319,16 @@ def fit(p: int) -> KaratsubaSolinas:
         raise UnsupportedError(
             f"p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are accepted"
         )
-    n = max(-(-(k + 1 - ABOVE_MAX) // DIGIT) | 1, DIGITS_MIN)
+    n = digits_for(k)
     interval = -(-Results.spacing(n) // n) * n
     terms = tuple(Term(e, sign_e != sign) for e, sign_e in powers)
-    above = max(0, k + 1 - DIGIT * n)
+    above = max(0, k + spare - DIGIT * n)
     params = SolinasParams(k, (1 << k) - p, n, 1, interval, above, terms, p if sign < 0 else 0)
     try:
         params.levels  # noqa: B018 - checks the distances
     except ValueError as error:
         raise UnsupportedError(f"p = {-sign} mod 2^{z}: {error}") from None
-    return KaratsubaSolinas(p, params, {})
+    return KaratsubaSolinas(p, params, {"spare": spare})
 
 
 DESIGNS = (
@@ -328,7 +342,13 @@ DESIGNS = (
             "for primes and product; P. L. Montgomery, Mathematics of Computation 44, for the method; machine ours",
         ),
         needs=f"p = 1 or -1 mod 2^{NEAREST * DIGIT} at least, p - 1 or p + 1 of at most {TERMS_MAX} signed powers of 2",
-        settings=(),
+        settings=(
+            Setting(
+                "spare", int, 1, "bits of operands above those of p at least: room for sums", least=1, most=ROOM,
+                depends=f"room in the digits of p, and {ABOVE_MAX} bits more",
+                limits=lambda p, settings: (1, room(p)),
+            ),
+        ),
         solve=fit,
     ),
 )  # fmt: skip

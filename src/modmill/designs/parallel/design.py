@@ -312,7 +312,7 @@ DESIGNS = (
             Setting("digit", int, DIGIT_MAX, "bits of a digit", least=2, most=DIGIT_MAX, smaller="raise",
                     limits=lambda p, settings: (-(-p.bit_length() // DIGITS_MAX), DIGIT_MAX),
                     depends=f"at most {DIGITS_MAX} digits"),
-            Setting("stages", int, 0, "stages of the pipeline, the latency in cycles; 0: about six nanoseconds of logic in each",
+            Setting("stages", int, 0, "stages of the pipeline, the latency; 0: about six nanoseconds of logic in each",
                     least=0, most=STAGES_MAX, limits=stages_limits,
                     depends="at most as many as if each had the delay of the slowest operation"),
             Setting("fold", str, "auto", "how the part above 2^k is reduced; auto: shifts if they have fewer bits",
