@@ -3,21 +3,16 @@
 """The full product by pairs of digits, in Amaranth's simulator."""
 
 import random
+from functools import cache
 
 import pytest
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from components import run_bench
 from modmill.designs.karatsuba.halves import Halves, digits_at
-from modmill.designs.karatsuba.product import (
-    DIGIT,
-    DIGITS_MIN,
-    FoldedProduct,
-    folded,
-    strobes,
-)  # fmt: skip
+from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, FoldedProduct, folded
 
 
 class Block(wiring.Component):
@@ -35,7 +30,17 @@ class Block(wiring.Component):
         m = Module()
         phase = Signal(range(self._n))
         m.d.sync += phase.eq(Mux(phase == self._n - 1, 0, phase + 1))
-        at = strobes(m, phase, self._n, -1)
+
+        @cache
+        def strobe(hit):
+            """Registered; digit 0 is in its first register in cycle 0, which is phase 1."""
+            made = Signal(init=int(-1 % self._n in hit))
+            m.d.sync += made.eq(Cat(*(phase == c for c in sorted(hit))).any())
+            return made
+
+        def at(*cycles):
+            return strobe(frozenset(c % self._n for c in cycles))
+
         if self._C:
             product = FoldedProduct(m, self.x, self.y, self._n, at, self._C)
         else:

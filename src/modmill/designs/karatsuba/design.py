@@ -48,6 +48,16 @@ ROOM = 2 * DIGIT + ABOVE_MAX
 """Most spare bits of operands."""
 
 
+def cost_of(n: int) -> Cost:
+    """The cost of the product of n digits, beside adders."""
+    return Cost(dsp=blocks(n), memory_bits=0, multiplications=n * (n + 1) // 2)
+
+
+def slots(n: int) -> str:
+    """The multiplications of the product of n digits, in words."""
+    return f"{n} squares and {n * (n - 1) // 2} pairs on {blocks(n)} DSP blocks"
+
+
 class Karatsuba(pseudo_mersenne.PseudoMersenne):
     """The blocks and the folds for one modulus."""
 
@@ -56,8 +66,7 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
     @property
     def cost(self) -> Cost:
         """A DSP block for two digits; constants are shifts."""
-        n = self.params.digits
-        return Cost(dsp=blocks(n), memory_bits=0, multiplications=n * (n + 1) // 2)
+        return cost_of(self.params.digits)
 
     def facts(self) -> list[tuple[str, str]]:
         p, n = self.params, self.params.digits
@@ -66,7 +75,7 @@ class Karatsuba(pseudo_mersenne.PseudoMersenne):
         return [
             *kept,
             ("digits", f"n = {n} of {DIGIT} bits{above}; folds at 2^{p.cut}"),
-            ("slots", f"{n} squares and {n * (n - 1) // 2} pairs on {blocks(n)} DSP blocks"),
+            ("slots", slots(n)),
             ("operands", f"at most {p.limit - 1:#x}, about {float(self.bounds[0]):.6g} p"),
         ]
 

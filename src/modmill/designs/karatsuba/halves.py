@@ -36,8 +36,8 @@ class Halves(Pairs):
     high half with all remaining bits; ``carry``: digits of the rest of the low half, digit c in cycle
     `digits_at` (n) + n + c.
 
-    ``x``, ``y``: digits, the highest with ``above`` more bits. Cost beyond `Pairs`: about 500 LUTs for 15 digits, and
-    90 for each bit above.
+    ``x``, ``y``: digits, the highest with ``above`` more bits. Cost beyond `Pairs`: eight adders of a column, and for
+    each bit above two adders of a digit.
     """
 
     def __init__(self, m: Module, x: Value, y: Value, n: int, at: Callable[..., Value], above: int) -> None:

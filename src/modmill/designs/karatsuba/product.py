@@ -21,7 +21,6 @@ around unless e <= min(u, n - 1 - u). Up to this block the sums belong to one of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.memory import Memory
@@ -34,8 +33,6 @@ from modmill.rtl.product import one_tile
 
 DIGIT = 17
 """Bits of a digit; the sum of two digits fits an operand of a DSP block."""
-HIGHEST = DIGIT + 1
-"""Bits of the highest digit, which is at most 2^DIGIT."""
 DIGITS_MIN = 5
 """Fewest digits."""
 TILE = 3
@@ -75,8 +72,8 @@ class Pairs:
     product after another.
 
     ``at``: returns a registered strobe of the given cycles, modulo n. ``low``, ``high``: digits of the result, two in
-    each cycle; `FoldedProduct` and `Halves` define them. The highest digit of each operand is at most
-    2^DIGIT. Cost: `blocks` (n), about 100 LUTs and 150 flip-flops for each.
+    each cycle; `FoldedProduct` and `Halves` define them. The highest digit of each operand is at most 2^DIGIT. Cost:
+    `blocks` (n); for each an adder for every sum of digits, and an adder and a multiplexer of a column.
     """
 
     low: Value
@@ -89,7 +86,8 @@ class Pairs:
         self._lines = DelayLines(m, n + 2, name="columns")
         self.taps = [self._taps(name, digit) for name, digit in (("x", x), ("y", y))]
         wide = largest(n)[0].bit_length()
-        self.square = later(m, one_tile(m, self._tap(0, n // 2 + 2), self._tap(1, n // 2 + 2), TILE, "squares"), "D")
+        x_u, y_u = (line[n // 2 + 2] for line in self.taps)
+        self.square = later(m, one_tile(m, x_u, y_u, TILE, "squares"), "D")
         self._wide = wide
         self._first, self._rest = self._chain(wide)
 
@@ -99,9 +97,6 @@ class Pairs:
         for k in range(1, self._n + 1):
             line.append(later(self._m, line[-1], f"{name}{k}"))
         return line
-
-    def _tap(self, operand: int, k: int) -> Value:
-        return self.taps[operand][k]
 
     def _chain(self, wide: int) -> tuple[Value, Value]:
         """Both parts of column 2 u in cycle END + u: with the square, and the rest."""
@@ -141,18 +136,6 @@ class Pairs:
         m.d.sync += [low.eq(Mux(lower_first, waited, self._rest)), high.eq(Mux(lower_first, self._rest, self._first))]
         return low, high
 
-    def _less_all(self, value: Value, first: int, width: int) -> Value:
-        """Minus the sum of ``value`` in the n cycles from ``first`` on, modulo 2^width. It stays for n cycles from
-        ``first`` + n on."""
-        m, n = self._m, self._n
-        total, whole = (Signal(width, name=name, reset_less=True) for name in ("D_total", "D_whole"))
-        following = Signal(width, name="D_following")
-        m.d.comb += following.eq(total - value)
-        m.d.sync += total.eq(following)
-        with m.If(self._at(first + n - 1)):
-            m.d.sync += [total.eq(0), whole.eq(following)]
-        return whole
-
     def _ordered(self, columns: Value, late: int) -> Value:
         """``columns``, which come ``late`` cycles after those of `_columns`: column c in cycle READ + late + 1 + c."""
         m, n, at = self._m, self._n, self._at
@@ -174,7 +157,7 @@ class FoldedProduct(Pairs):
         V_c = (sum of the P of column c) + C (sum of the P of column n + c) + (C - 1) (D_0 + ... + D_c) - C (all D)
 
     ``low``, ``high``: digits c and n + c of the result, in cycle `folded` (n, C) + c.
-    Cost beyond `Pairs`: about 600 LUTs for 15 digits and C = 19.
+    Cost beyond `Pairs`: five adders of a column, and one for each signed digit of C and of C - 1.
     """
 
     def __init__(self, m: Module, x: Value, y: Value, n: int, at: Callable[..., Value], C: int) -> None:
@@ -221,6 +204,18 @@ class FoldedProduct(Pairs):
         self.high = beyond[:DIGIT]
         self.low = self._lines.line(digit, n - 1, name="low_waited")
 
+    def _less_all(self, value: Value, first: int, width: int) -> Value:
+        """Minus the sum of ``value`` in the n cycles from ``first`` on, modulo 2^width. It stays for n cycles from
+        ``first`` + n on."""
+        m, n = self._m, self._n
+        total, whole = (Signal(width, name=name, reset_less=True) for name in ("D_total", "D_whole"))
+        following = Signal(width, name="D_following")
+        m.d.comb += following.eq(total - value)
+        m.d.sync += total.eq(following)
+        with m.If(self._at(first + n - 1)):
+            m.d.sync += [total.eq(0), whole.eq(following)]
+        return whole
+
 
 def levels(constant: int, *, other: bool = True) -> int:
     """Levels of the adder tree for a multiple of a number by ``constant``, and with ``other`` for one more term."""
@@ -254,16 +249,3 @@ def tree(m: Module, leaves: Sequence[tuple[Value, int, int]], name: str) -> Valu
         nodes = following
     ((value, _),) = nodes
     return value
-
-
-def strobes(m: Module, phase: Signal, n: int, offset: int) -> Callable[..., Value]:
-    """A function that returns the registered strobe of given cycles. ``phase`` counts the cycles modulo n, and is 0 in
-    cycle ``offset``."""
-
-    @cache
-    def strobe(hit: frozenset[int]) -> Value:
-        made = Signal(name="at_" + "_".join(map(str, sorted(hit))), init=int(0 in hit))
-        m.d.sync += made.eq(Cat(*(phase == (c - 1 - offset) % n for c in sorted(hit))).any())
-        return made
-
-    return lambda *cycles: strobe(frozenset(c % n for c in cycles))

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -26,24 +25,22 @@ from amaranth.hdl import Module, Value
 
 from modmill.contract import Timing, UnsupportedError
 from modmill.design import Cost, Design, Setting, Source
-from modmill.designs.digit_serial import BinaryMontgomery
 from modmill.designs.karatsuba import design as karatsuba
 from modmill.designs.karatsuba.halves import carry_most, digits_at
-from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, blocks
+from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN
 from modmill.designs.karatsuba.quotient import NEAREST, DigitQuotient, depths
 from modmill.designs.karatsuba.shape import ABOVE_MAX, MASK, HalvesParams, digits_of, halves
 from modmill.designs.karatsuba.shape import Kind as Product
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
-from modmill.designs.solinas.design import TERMS_MAX, shape
+from modmill.designs.solinas.design import TERMS_MAX, SparseMontgomery, shape, sparse_terms
 from modmill.designs.solinas.sparse_quotient import Term
 from modmill.interface import Multiplier
-from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import DelayLines
 from modmill.rtl.digit_serial import START, Control, Frame
 from modmill.rtl.digits import Results
-from modmill.schedule import Operation, Operations, Schedule, Step
+from modmill.schedule import Operation, Operations, Step
 
 ROOM = 2 * DIGIT + ABOVE_MAX
 """Most spare bits of operands."""
@@ -159,40 +156,23 @@ class SolinasParams(HalvesParams):
         yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, map(Kind.OUT, range(n)))
 
 
-class KaratsubaSolinas(BinaryMontgomery):
+class KaratsubaSolinas(SparseMontgomery):
     """The blocks and the quotient for one modulus."""
 
-    def __init__(self, p: int, params: SolinasParams, settings: dict[str, Any]) -> None:
-        super().__init__(p, settings)
-        self.params = params
+    params: SolinasParams
 
     @property
     def R(self) -> int:
         return 1 << self.params.r
 
     @property
-    def operand_bits(self) -> int:
-        return self.params.n + self.params.above
-
-    @property
-    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        operand = Fraction(self.params.limit, self.p)
-        return operand, operand**2, operand**2 * self.gain + 1
-
-    @property
-    def schedule(self) -> Schedule:
-        return self.params.schedule
-
-    @property
     def cost(self) -> Cost:
         """A DSP block for two digits; the rest are shifts."""
-        n = self.params.digits
-        return Cost(dsp=blocks(n), memory_bits=0, multiplications=n * (n + 1) // 2)
+        return karatsuba.cost_of(self.params.digits)
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         q = self.params
         n = q.digits
-
         low, high = yield from halves(q, a, b)
         rest = low >> q.n
         numbers = [*digits_of(low, n, whole=False), *digits_of(high, n)]
@@ -251,10 +231,7 @@ class KaratsubaSolinas(BinaryMontgomery):
             ("V", f"x y {powers}{' + p R' if q.added else ''}, Q = V mod R, v = (V - Q) / R"),
             ("R", f"2^{q.r}"),
             ("digits", f"n = {q.digits} of {DIGIT} bits{bits}"),
-            (
-                "slots",
-                f"{q.digits} squares and {q.digits * (q.digits - 1) // 2} pairs on {blocks(q.digits)} DSP blocks",
-            ),
+            ("slots", karatsuba.slots(q.digits)),
             ("operands", f"below 2^{self.operand_bits}, about {float(self.bounds[0]):.6g} p"),
             ("carries", "; ".join(f"{low} to {high}" for low, high in q.carries)),
         ]
@@ -311,19 +288,13 @@ def fit(p: int, *, spare: int) -> KaratsubaSolinas:
     most = DIGIT * karatsuba.MOST + ABOVE_MAX - 1
     if not BITS_MIN <= k <= most:
         raise UnsupportedError(f"the modulus must have {BITS_MIN} to {most} bits, this one has {k}")
-    sign, z, near = shape(p)
+    sign, z, _ = shape(p)
     if z < NEAREST * DIGIT:
         raise UnsupportedError(f"p = {-sign} mod 2^{z}; p = 1 or -1 mod 2^{NEAREST * DIGIT} at least is accepted")
-    powers = signed_digits(near)
-    if len(powers) > TERMS_MAX:
-        raise UnsupportedError(
-            f"p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are accepted"
-        )
     n = digits_for(k)
     interval = -(-Results.spacing(n) // n) * n
-    terms = tuple(Term(e, sign_e != sign) for e, sign_e in powers)
     above = max(0, k + spare - DIGIT * n)
-    params = SolinasParams(k, (1 << k) - p, n, 1, interval, above, terms, p if sign < 0 else 0)
+    params = SolinasParams(k, (1 << k) - p, n, 1, interval, above, sparse_terms(p), p if sign < 0 else 0)
     try:
         params.levels  # noqa: B018 - checks the distances
     except ValueError as error:

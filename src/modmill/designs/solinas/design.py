@@ -52,6 +52,17 @@ def shape(p: int) -> tuple[int, int, int]:
     return sign, (near & -near).bit_length() - 1, near
 
 
+def sparse_terms(p: int) -> tuple[Term, ...]:
+    """The signed powers of 2 in p + 1 or p - 1, as terms of V. Raises UnsupportedError for more than TERMS_MAX."""
+    sign, _, near = shape(p)
+    powers = signed_digits(near)
+    if len(powers) > TERMS_MAX:
+        raise UnsupportedError(
+            f"p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are accepted"
+        )
+    return tuple(Term(e, sign_e != sign) for e, sign_e in powers)
+
+
 def made(p: int, settings: Mapping[str, Any]) -> Params:
     """The parameters for setting ``rows``, with the least interval. Raises UnsupportedError as `fit` does."""
     return fit(p, settings["rows"], 1, 0).params
@@ -64,8 +75,7 @@ def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
     Raises UnsupportedError if p does not have the form, or if ``rows`` is too large for p.
     """
     bits = p.bit_length()
-    sign, z, near = shape(p)
-    powers = signed_digits(near)
+    sign, z, _ = shape(p)
     form = f"p = {-sign} mod 2^{z}"
     r = min(DIGIT, z // (NEAREST * rows))
     if r < DIGIT_MIN:
@@ -73,12 +83,8 @@ def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
             f"solinas: {form}; {rows} digits of at least {DIGIT_MIN} bits per cycle need "
             f"p = 1 or -1 mod 2^{NEAREST * rows * DIGIT_MIN}"
         )
-    if len(powers) > TERMS_MAX:
-        raise UnsupportedError(
-            f"solinas: p {'-+'[sign > 0]} 1 has {len(powers)} signed digits, at most {TERMS_MAX} are accepted"
-        )
+    terms = sparse_terms(p)
     steps = max(-(-(bits + 2) // (r * rows)), LEAST_STEPS)
-    terms = tuple(Term(e, sign_e != sign) for e, sign_e in powers)
     n = steps * rows * r
     params = Params(r, steps * rows, rows, min(n - 1, bits + spare), interval or steps, terms, p if sign < 0 else 0)
     try:
@@ -88,20 +94,18 @@ def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
     return Solinas(p, params, {"rows": rows, "spare": spare, "interval": interval})
 
 
-class Solinas(BinaryMontgomery):
-    """The multiplier for one modulus."""
+class SparseMontgomery(BinaryMontgomery):
+    """Montgomery multiplication modulo a sparse prime, for operands below 2^`operand_bits`."""
 
-    def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
+    params: Any
+
+    def __init__(self, p: int, params: Any, settings: dict[str, Any]) -> None:
         super().__init__(p, settings)
         self.params = params
 
     @property
-    def R(self) -> int:
-        return 1 << self.params.n
-
-    @property
     def operand_bits(self) -> int:
-        return self.params.operand_bits
+        return int(self.params.operand_bits)
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -110,7 +114,18 @@ class Solinas(BinaryMontgomery):
 
     @property
     def schedule(self) -> Schedule:
-        return self.params.schedule
+        found: Schedule = self.params.schedule
+        return found
+
+
+class Solinas(SparseMontgomery):
+    """The multiplier for one modulus."""
+
+    params: Params
+
+    @property
+    def R(self) -> int:
+        return 1 << self.params.n
 
     @property
     def cost(self) -> Cost:
