@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amaranth.lib import wiring
@@ -22,6 +22,11 @@ def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
         "i_valid": In(1), "i_ready": Out(1), "i_a": In(a), **({"i_b": In(b)} if b else {}),
         "o_valid": Out(1), "o_ready": In(1), "o_r": Out(r),
     }  # fmt: skip
+
+
+Ranges = Mapping[tuple[str, str], Mapping[int, int]]
+"""Bounds that registers with data keep while these count: for (register, selector) and each value of the selector the
+exclusive bound of the register; with an empty selector one bound, for 0. Names are paths in the netlist."""
 
 
 class SlotMachine(wiring.Component):
@@ -62,7 +67,8 @@ class Multiplier(wiring.Component):
     ``probes`` lists (name, signal, cycle): ``signal`` (a list of signals for a vector) has the value that the algorithm
     calls ``name`` in that cycle; the operands are accepted in cycle 0. ``period``: operands are accepted only in cycles
     0, period, 2 period, ... after reset, and only if they were valid ``lead`` cycles earlier. ``kept``: names of
-    submodules that synthesis must optimise before it flattens them. ``k``: as in `multiplier_ports`.
+    submodules that synthesis must optimise before it flattens them. ``k``: as in `multiplier_ports`. ``ranges``: of
+    registers, for proofs.
     """
 
     kept: tuple[str, ...] = ()
@@ -70,6 +76,7 @@ class Multiplier(wiring.Component):
     def __init__(self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0, k: int = 0) -> None:
         self.period, self.lead = period, lead
         self.probes: list[tuple[str, Any, int]] = []
+        self.ranges: dict[tuple[str, str], Mapping[int, int]] = {}
         super().__init__(multiplier_ports(a, b, r, k))
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:

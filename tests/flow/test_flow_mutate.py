@@ -8,7 +8,7 @@ import pytest
 
 from modmill.flow.equivalence import Operands, _Graph, _Pair, _unreached, _views, equivalent
 from modmill.flow.lint import lint
-from modmill.flow.mutate import CLASSES, DROPPED, chosen, mutate
+from modmill.flow.mutate import CLASSES, DROPPED, Places, chosen, mutate, planted
 from modmill.flow.netlist import Netlist
 from modmill.flow.simulate import Simulator, Widths
 from modmill.flow.tools import ToolError
@@ -224,6 +224,44 @@ def test_a_table_that_is_never_written_is_read_as_it_stands():
     assert equivalent(text, sorted(same | other), 5) == same
 
 
+PARITY = CLEARED.replace("assign o_r = total;", "assign o_r = total ^ {4{full}};")
+
+
+def test_values_beyond_their_range_do_not_count():
+    """Below 4 bit 2 is 0, below 5 not; with the operand b as selector only if it is 2 or 5."""
+    text = mutate(PARITY, "core", 1000)
+    low, high = (numbers(text, what=f"bit {k} of A is stuck at 0", cell="$xor") for k in (1, 2))
+    assert low
+    assert high
+    both = sorted(low | high)
+    assert equivalent(text, both, 5, ranges={("total", ""): {0: 4}}) == high
+    assert equivalent(text, both, 5, ranges={("total", ""): {0: 5}}) == set()
+    assert equivalent(text, both, 5, ranges={("total", "i_b"): {2: 4, 5: 3}}) == high
+    assert equivalent(text, both, 5, ranges={("total", "i_b"): {2: 4, 5: 5}}) == set()
+
+
+SHIFT = (
+    CLEARED.replace("reg full;", "reg full;\n  reg [1:0] turn;")
+    .replace("full <= i_valid;", "full <= turn == 2'd2;")
+    .replace(
+        "if (i_b[0]) total <= 4'd0; else total <= i_a;",
+        "if (rst) turn <= 2'd0; else turn <= turn + 2'd1;\n"
+        "    total <= {turn == 2'd0 ? {i_a[1] & i_b[1], i_a[0]} : i_b[1:0], total[3:2]};",
+    )
+)
+"""A shift register of two words. In turn 3 it has those of turns 1 and 2, in turn 2 those of turns 0 and 1."""
+
+
+@pytest.mark.parametrize(("text", "same"), [(SHIFT, True), (SHIFT.replace("turn == 2'd2", "turn == 2'd1"), False)])
+def test_a_word_that_has_left_a_shift_register_differs_no_more(text, same):
+    """The word of turn 0 differs. Ranges, here of all values, leave only the view in which data are flags."""
+    netlist = Netlist.read(text, "core")
+    sites = [site for group in Places(netlist).groups() for site in group]
+    text = planted(netlist, "core", [site for site in sites if site.mutant.what == "and becomes or"])
+    assert len(text.mutants) == 1
+    assert equivalent(text, [1], 5, ranges={("total", ""): {0: 16}}) == ({1} if same else set())
+
+
 QUEUE = ADDER
 for old, new in (
     ("total [1:0]", "total [31:0]"), ("reg at, kept", "reg [4:0] at, kept"), ("at <= 1'b0", "at <= 5'd0"),
@@ -243,7 +281,7 @@ def test_data_as_flags():
     view = next(iter(_views(text, graph)))
     memory = {name for name, cell in text.module["cells"].items() if cell["type"] == "$mem_v2"}
     assert memory and memory <= view.data
-    miters = {f"m{k}": _Pair(text, graph, k, view, 1).miter(None) for k in range(1, len(text.mutants) + 1)}
+    miters = {f"m{k}": _Pair(text, graph, k, view, 1, {}).miter(None) for k in range(1, len(text.mutants) + 1)}
     proved = {int(name[1:]) for name in _unreached(miters, 5, exact=True)}
     assert not killed & proved
     words = {k for k, m in enumerate(text.mutants, 1) if m.cell == "$mem_v2" and m.kind == "initial"}

@@ -140,3 +140,19 @@ def test_planted_faults_are_caught(kind):
     rows = [list(row) for row in tables(q).sums]
     rows[-1], rows[0] = rows[0], rows[-1]
     assert wrong(fitted, broken(fitted, sums=rows), pairs)
+
+
+@pytest.mark.parametrize("name", ["kbe-extension", "hbe-extension"])
+def test_what_enters_the_folds_is_in_the_ranges_of_the_proofs(name):
+    """Products and sums of numbers at the edges of the cox, and h."""
+    fitted = design(name).fit(8191, n=6)
+    s, ranges = fitted.params.shape, fitted.component().ranges
+    for x in edge_numbers(fitted.params):
+        values = dict(fitted.trace(fitted.representation.encode(x)))
+        assert values["h"] < ranges["h", ""][0]
+        for k in range(2):
+            bounds = ranges[f"rower{k}.entry", f"rower{k}.fold_u"]
+            assert bounds.keys() == {*s.u_a[k::2], *s.u_b[k::2]}
+            for j in range(3):
+                assert values[f"xi{j + 1}"][k] < bounds[s.u_a[2 * j + k]]
+                assert values[f"sum{j + 1}"][k] + (1 << s.w) - s.u_b[2 * j + k] <= bounds[s.u_b[2 * j + k]]

@@ -15,6 +15,7 @@ from modmill.cores.multiplier import judge
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.verify import Report, exhaust
 from modmill.designs import DESIGNS
+from modmill.flow.equivalence import equivalent
 from modmill.flow.mutate import chosen, mutate
 from modmill.flow.simulate import Simulator, widths
 from modmill.report.rows import read
@@ -141,3 +142,17 @@ def test_every_design_is_in_the_table_of_rates():
 def test_a_folder_without_a_core_is_refused(tmp_path):
     with pytest.raises(ValueError, match="holds no core"):
         Subject.read(tmp_path)
+
+
+def test_no_fault_in_a_fold_is_proved_equivalent_with_ranges(tmp_path):
+    """An inverted bit in a fold is wrong for some sum within its bounds; a carry that is never 1 is not missed."""
+    subject = Subject.read(write("kbe-reduction", tmp_path / "core"))
+    assert subject.ranges
+    mutated = mutate(subject.verilog, subject.top, 100, 1)
+    folds = {k: m for k, m in enumerate(mutated.mutants, 1) if "fold" in m.name and m.path == "rower1"}
+    inverted = [k for k, m in folds.items() if m.what.endswith("of A is inverted")]
+    never = [k for k, m in folds.items() if m.name == "-> fold_two_sum0_0[0]" and m.what == "and becomes xor"]
+    assert inverted
+    assert never
+    found = equivalent(mutated, [*inverted, *never], 5, power_up=subject.power_up, ranges=subject.ranges)
+    assert found == {*never}

@@ -16,7 +16,8 @@ the netlist:
     bits    The same with a flag for each bit of a register, and with exact sums.
     exact   If there are few registers: everything is exact except large products and memories that are written.
 
-A counterexample in a view may come from its abstraction and proves nothing.
+A counterexample in a view may come from its abstraction and proves nothing. A second proof, in the view of flags alone,
+uses the design's bounds of its registers (`interface.Ranges`): the mutation has an effect only while these hold.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,10 @@ from modmill.flow.miter import OUTPUTS, Miter, outputs
 from modmill.flow.mutate import ENABLES, Mutated
 from modmill.flow.netlist import REGISTERS, UNWRITTEN, Bit, Cell
 from modmill.flow.taint import Taint
+from modmill.interface import Ranges
 
 REACHED = "same outputs in every state that a reset reaches"
+RANGED = "same outputs in every state that a reset reaches with values within the bounds of the design"
 TIMING = ("clk", "rst", "i_valid", "o_ready", "k_valid", ENABLES)
 """Input ports that carry no data."""
 HANDSHAKE = ("i_ready", "o_valid", "k_ready", "o_last")
@@ -60,15 +64,19 @@ def equivalent(
     *,
     power_up: int = 1,
     operands: Operands | None = None,
+    ranges: Ranges | None = None,
 ) -> set[int]:
     """The numbers of the mutants that are proved equivalent, with ``seconds`` for each view and more for the last.
 
-    ``power_up``: cycles of the reset after power-up. ``operands``: range of i_a and i_b. Raises ToolError if Yosys
-    cannot be run."""
+    ``power_up``: cycles of the reset after power-up. ``operands``: range of i_a and i_b. ``ranges``: a mutation is
+    active only while all registers in its instance, and in those around it, are in range; this is proved in the first
+    view alone. Raises ToolError if Yosys cannot be run."""
     found, graph = set[int](), _Graph(mutated.module)
-    for view in _views(mutated, graph):
+    names = mutated.module["netnames"]
+    allowed = {name: bounds for name, bounds in (ranges or {}).items() if names.keys() >= {*name} - {""}}
+    for view in islice(_views(mutated, graph), 1 if allowed else None):
         left = [k for k in numbers if k not in found]
-        miters = {f"m{k}": _Pair(mutated, graph, k, view, power_up).miter(operands) for k in left}
+        miters = {f"m{k}": _Pair(mutated, graph, k, view, power_up, allowed).miter(operands) for k in left}
         if miters:
             found |= {int(name[1:]) for name in _unreached(miters, seconds * view.patience, exact=view.reach)}
     return found
@@ -239,7 +247,10 @@ def _never(aiger: Path) -> bool:
 class _Pair:
     """Original and mutant ``number`` side by side in one netlist."""
 
-    def __init__(self, mutated: Mutated, graph: _Graph, number: int, view: _View, power_up: int) -> None:
+    def __init__(
+        self, mutated: Mutated, graph: _Graph, number: int, view: _View, power_up: int,
+        ranges: Ranges,
+    ) -> None:  # fmt: skip
         mutant, self._ports = mutated.mutants[number - 1], mutated.module["ports"]
         self._cells, self._view, self._highest = graph.cells, view, graph.highest
         initial = mutant.kind == "initial" and mutant.cell != "$mem_v2"
@@ -253,6 +264,11 @@ class _Pair:
             if port["direction"] == "input" and name != ENABLES:
                 self._net.module["ports"][name] = {"direction": "input", "bits": port["bits"]}
         self._started, self._reset = self._net.started(self._ports["rst"]["bits"], power_up)
+        names, above = mutated.module["netnames"], f"{mutant.path}."
+        self._active = self._net.all_of(
+            _below(self._net, names, *pair, bounds) for pair, bounds in ranges.items()
+            if above.startswith("".join(pair[0].rpartition(".")[:2]))
+        )  # fmt: skip
         self._drivers = {c["connections"]["Y"][0]: c for c in self._cells.values() if len(outputs(c)) == 1
                          and "Y" in c["connections"]}  # fmt: skip
         self._taint, self._zone = None, set[str]()
@@ -278,7 +294,7 @@ class _Pair:
     def _seen(self, bit: Bit, side: int) -> Bit:
         """The net of a bit on one side."""
         if bit in self._enables:
-            return "1" if side and bit == self._enable else "0"
+            return self._active if side and bit == self._enable else "0"
         if bit == self._ports["rst"]["bits"][0]:
             return self._reset
         return bit + self._highest if side and bit in self._touched and isinstance(bit, int) else bit
@@ -364,12 +380,29 @@ def _in_range(net: Miter, ports: Mapping[str, Any], operands: Operands, running:
     for name in ("i_a", "i_b"):
         if name in ports:
             bits = _number(net, ports[name]["bits"], operands)
-            wrong.append(net.gate("$gt", bits, ["1" if operands.largest >> k & 1 else "0" for k in range(len(bits))]))
+            wrong.append(net.gate("$gt", bits, _constant(operands.largest, len(bits))))
     now = net.gate("$reduce_and", [*ports["i_valid"]["bits"], net.gate("$reduce_or", wrong), running])
     before = net.fresh(1)
     either = net.gate("$or", before, [now])
     net.held([either], before)
     return net.gate("$not", [either])
+
+
+def _below(net: Miter, names: Mapping[str, Any], value: str, selector: str, bounds: Mapping[int, int]) -> Bit:
+    """Whether a register's value is below the bound of its selector."""
+    found, bits = list[Bit](), names[value]["bits"]
+    for selected, bound in bounds.items():
+        chosen: list[Bit] = []
+        if selector:
+            select = names[selector]["bits"]
+            chosen = [net.gate("$eq", select, _constant(selected, len(select)))]
+        below = net.gate("$lt", bits, _constant(bound, max(len(bits), bound.bit_length())))
+        found.append(net.all_of([*chosen, below]))
+    return net.one_of(found)
+
+
+def _constant(value: int, width: int) -> list[Bit]:
+    return ["1" if value >> k & 1 else "0" for k in range(width)]
 
 
 def _number(net: Miter, bits: list[Bit], operands: Operands) -> list[Bit]:

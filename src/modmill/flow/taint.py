@@ -17,6 +17,8 @@ from modmill.flow.netlist import REGISTERS, Bit, Cell
 
 _MOST_WORDS = 512
 """Most words of a memory with a flag for each word; a larger one has one flag."""
+_MOST_PARTS = 64
+"""Most words of a register with a flag for each word."""
 _PREFIX = {"$add", "$sub", "$mul", "$neg"}
 """Cells whose bits depend on no higher bit of their inputs."""
 _BITWISE = {"$not", "$pos", "$xor", "$xnor", "$and", "$or"}
@@ -26,7 +28,7 @@ class Taint:
     """The flags of the data nets ``touched`` by a mutation. ``data``: cells that are not exact. ``zone``: gates of
     data that the mutation reaches in the same cycle; both sides have them, and only what differs counts, unless their
     inputs may differ too. ``first``: a register whose contents at power-up differ.
-    Registers have one flag each."""
+    Registers have one flag each, shift registers one for each word."""
 
     def __init__(
         self, net: Miter, sides: Sides, data: Mapping[str, Cell], touched: Set[Bit], zone: Set[str], *,
@@ -39,9 +41,11 @@ class Taint:
         self._flags: dict[Bit, Bit] = {}
         registers = {n: c for n, c in data.items() if c["type"] in REGISTERS and self._is_touched(c)}
         memories = {n: c for n, c in data.items() if c["type"] == "$mem_v2" and self._is_touched(c)}
-        for cell in registers.values():
-            q = cell["connections"]["Q"]
-            self._flags.update(dict.fromkeys(q, net.fresh(1)[0]))
+        drivers = {b: c for c in data.values() if c["type"] in {"$mux", *_BITWISE} for b in outputs(c)}
+        parts = {name: _words(cell, drivers) for name, cell in registers.items()}
+        for bits in parts.values():
+            for word in bits:
+                self._flags.update(dict.fromkeys(word, net.fresh(1)[0]))
         words = {name: self._words(cell) for name, cell in memories.items()}
         for name in self._order({n: c for n, c in data.items() if n not in registers and self._is_touched(c)}):
             cell = data[name]
@@ -52,9 +56,11 @@ class Taint:
                 found = self._read(cell, words[name]) if name in memories else self._gate(cell)
             self._flags.update(zip(outputs(cell), found, strict=True))
         for name, cell in registers.items():
-            held = [self._flags[b] for b in cell["connections"]["Q"]]
-            new = self._after(cell, held)
-            net.held([self.any(new)], held[:1], "1" if name == first else "0", f"flag${name}")
+            q = cell["connections"]["Q"]
+            new = dict(zip(q, self._after(cell, [self._flags[b] for b in q]), strict=True))
+            for k, word in enumerate(parts[name]):
+                flag = self.any(new[b] for b in word)
+                net.held([flag], [self._flags[word[0]]], "1" if name == first else "0", f"flag${name}${k}")
         for name, cell in memories.items():
             self._write(name, cell, words[name])
 
@@ -189,3 +195,23 @@ class Taint:
                 kept = net.either("$and", state, net.inverse(net.all_of(ons[0])))
                 state = self.any([kept, *spoilt, *stored])
             net.held([state], [word], name=f"flag${name}${number}")
+
+
+def _words(cell: Cell, drivers: Mapping[Bit, Cell]) -> list[list[Bit]]:
+    """The words of a register: more than one if words move to the places of others. ``drivers``: multiplexers and gates
+    that work bit by bit."""
+    q = cell["connections"]["Q"]
+    places, moves = {b: k for k, b in enumerate(q)}, set[int]()
+    for k, bit in enumerate(cell["connections"]["D"]):
+        todo, seen = [bit], set[Bit]()
+        while todo:
+            if (b := todo.pop()) in places:
+                moves.add(abs(places[b] - k))
+            elif b in drivers and b not in seen:
+                seen.add(b)
+                pins = drivers[b]["connections"]
+                at = pins["Y"].index(b)
+                todo += [pins[port][at] for port in "AB" if at < len(pins.get(port, ()))]
+    step = min(moves - {0}, default=len(q))
+    step = step if len(q) <= step * _MOST_PARTS else len(q)
+    return [q[k : k + step] for k in range(0, len(q), step)]

@@ -7,10 +7,11 @@ The high bits are multiplied by u with radix-4 Booth digits in logic, or in DSP 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
+from modmill.interface import Ranges
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.delay import later
 from modmill.rtl.fold import bits
@@ -76,6 +77,18 @@ def tiled_terms(m: Module, high: Value, u: Value, block: DspBlock, name: str) ->
         at = len(high) - len(rest)
         terms += [Cat(Const(0, at + k), u_rest & bits_rest[k].replicate(len(u))) for k in range(len(rest))]
     return terms
+
+
+def fold_ranges(path: str, bounds: Mapping[int, int], stages: int, w: int) -> Ranges:
+    """Ranges of the registers of a `Fold` in logic called ``fold``, in the instance ``path``, after the registers
+    ``entry`` and ``fold_u``. ``bounds``: for each u the exclusive bound of entry. ``stages``: without the last."""
+    found = {}
+    t, u = "entry", "fold_u"
+    for k in range(stages + 1):
+        found[f"{path}.{t}", f"{path}.{u}"] = bounds
+        bounds = {one: fold_bound(bound, w, one) for one, bound in bounds.items()}
+        t, u = f"fold_{k}", f"fold_u{k}"
+    return found
 
 
 class Fold:

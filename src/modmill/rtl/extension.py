@@ -35,7 +35,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.interface import Multiplier
-from modmill.rtl.booth_fold import Fold
+from modmill.rtl.booth_fold import Fold, fold_ranges
 from modmill.rtl.extension_shape import ROWERS, TILE, Kind, Shape
 from modmill.rtl.fold import bits
 from modmill.rtl.memory import DEPTHS, BlockRam
@@ -168,6 +168,20 @@ class BaseExtension(Multiplier):
         self._shape, self._tables, self._moduli_b = shape, tables, moduli_b
         self._registers: dict[Any, Any] = {}
         super().__init__(shape.n * shape.w, 0, len(shape.u_b) * shape.w, period=shape.interval)
+        self.ranges = {("h", ""): {0: shape.h_max + 1}} if shape.fraction else {}
+        for k in range(ROWERS):
+            self.ranges |= fold_ranges(f"rower{k}", self._bounds(k), len(shape.stages), shape.w)
+
+    def _bounds(self, rower: int) -> dict[int, int]:
+        """For each u the exclusive bound of what enters the fold: T_i x_i, or a sum and -h A mod b_j."""
+        s, t = self._shape, self._tables
+        bounds = dict[int, int]()
+        for i in range(rower, s.n, ROWERS):
+            bounds[s.u_a[i]] = t.xi[i] * ((1 << s.w) - 1) + 1
+        for j in range(rower, len(s.u_b), ROWERS):
+            bound = sum(t.sums[r][j] for r in range(s.steps)) * ((1 << s.w) - 1) + self._moduli_b[j]
+            bounds[s.u_b[j]] = max(bound, bounds.get(s.u_b[j], 0))
+        return bounds
 
     def contents(self, rower: int) -> list[int]:
         """Words of the block RAM of a rower (0 or 1): the tables of -h A, then the constants in the order of slots.

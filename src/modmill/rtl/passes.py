@@ -34,7 +34,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.interface import Multiplier
-from modmill.rtl.booth_fold import Fold, booth_terms, tiled_terms
+from modmill.rtl.booth_fold import Fold, booth_terms, fold_ranges, tiled_terms
 from modmill.rtl.delay import later
 from modmill.rtl.extension import Tables
 from modmill.rtl.extension_shape import TILE
@@ -165,6 +165,10 @@ class Passes(Multiplier):
         operand = shape.n + words * first.start
         result = words if len(shape.passes) == 1 else shape.n + words
         super().__init__(operand * shape.w, 0, result * shape.w, period=shape.schedule.interval)
+        self.ranges = {("h", ""): {0: shape.h_max + 1}} if shape.fraction else {}
+        for k in range(shape.rowers):
+            bounds = dict.fromkeys(self._us(k), shape.stages[0])
+            self.ranges |= fold_ranges(f"rower{k}", bounds, len(shape.stages), shape.w)
 
     def contents(self, rower: int) -> list[int]:
         """Words of the block RAM of a rower: the tables of -h A, then the constants in the order of cycles."""

@@ -30,10 +30,11 @@ from modmill.cores.multiplier.verify import FULL, SHORT, Report, exhaust, simula
 from modmill.cores.rsa import check as engine_check
 from modmill.cores.rsa import machine as engine
 from modmill.flow import tools
-from modmill.flow.equivalence import REACHED, Operands, equivalent
+from modmill.flow.equivalence import RANGED, REACHED, Operands, equivalent
 from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
 from modmill.flow.simulate import Simulator, widths
 from modmill.flow.words import WordSimulator
+from modmill.interface import Ranges
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.report.rows import Row
 from modmill.version import __version__
@@ -178,7 +179,8 @@ class MutantReport:
 class Subject:
     """The core or engine to be mutated. ``check``: makes a simulation from a mutated text. ``power_up``: cycles of the
     reset after power-up. ``operands``: the range of numbers at its ports, unless they are residues. ``pairs``: number
-    of all pairs of operands, or of all runs of an engine, if they are simulated, else 0."""
+    of all pairs of operands, or of all runs of an engine, if they are simulated, else 0. ``ranges``: for
+    proofs."""
 
     name: str
     digest: str
@@ -189,6 +191,7 @@ class Subject:
     power_up: int = 1
     operands: Operands | None = None
     pairs: int = 0
+    ranges: Ranges = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | Path, vectors: int = VECTORS) -> Subject:
@@ -225,8 +228,9 @@ def _core(folder: Path, vectors: int) -> Subject:
         "parameters": dict(core.fitted.settings),
     }  # fmt: skip
     return Subject(
-        core.name, core.digest, core.verilog, core.top, about, check, contract.power_up, _operands(contract), pairs
-    )
+        core.name, core.digest, core.verilog, core.top, about, check, contract.power_up, _operands(contract), pairs,
+        core.fitted.core(core.io).ranges,
+    )  # fmt: skip
 
 
 def _operands(contract: Contract) -> Operands | None:
@@ -319,8 +323,11 @@ def check_mutants(
     left = [number for number, why in found.items() if not why]
     equal = equivalent(mutated, left, proof_seconds, power_up=subject.power_up, operands=subject.operands)
     proved = dict.fromkeys(equal, REACHED)
+    if subject.ranges and (open_ := [number for number in left if number not in equal]):
+        equal = equivalent(mutated, open_, proof_seconds, power_up=subject.power_up, ranges=subject.ranges)
+        proved |= dict.fromkeys(equal, RANGED)
     for number in left:
-        if number not in equal:
+        if number not in proved:
             found[number] = check(number, LENGTHILY)
     for number, mutant in enumerate(mutated.mutants, 1):
         if why := found[number]:
