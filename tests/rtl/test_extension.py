@@ -156,3 +156,5 @@ def test_what_enters_the_folds_is_in_the_ranges_of_the_proofs(name):
             for j in range(3):
                 assert values[f"xi{j + 1}"][k] < bounds[s.u_a[2 * j + k]]
                 assert values[f"sum{j + 1}"][k] + (1 << s.w) - s.u_b[2 * j + k] <= bounds[s.u_b[2 * j + k]]
+                for hats in (values[f"X{r + 1} sum"] for r in range(s.steps) if s.columns > 1):
+                    assert hats[0] < ranges[f"rower{k}.hat", f"rower{k}.hat_u"][s.u_b[2 * j + k]]

@@ -50,8 +50,7 @@ class Taint:
         for name in self._order({n: c for n, c in data.items() if n not in registers and self._is_touched(c)}):
             cell = data[name]
             if name in zone:
-                inputs = [b for port, bits in cell["connections"].items() if port != "Y" for b in bits]
-                found = [self.any(self._outer(b) for b in inputs)] * len(outputs(cell))
+                found = self._zone_gate(cell["connections"])
             else:
                 found = self._read(cell, words[name]) if name in memories else self._gate(cell)
             self._flags.update(zip(outputs(cell), found, strict=True))
@@ -117,6 +116,17 @@ class Taint:
                 sums.append(self.any([sums[-1], *(self.of(p[k]) for p in (a, b) if k < len(p))]))
             return sums[1:]
         return [self.any(self.of(x) for p, bits in pins.items() if p != "Y" for x in bits)] * width
+
+    def _zone_gate(self, pins: Mapping[str, list[Bit]]) -> list[Bit]:
+        """The flags behind a gate of which both sides are there: a multiplexer with exact control passes on the flag of
+        the input that one of the sides selects."""
+        select, (low, high) = pins.get("S", []), (pins.get(port, []) for port in "AB")
+        if len(select) == 1 and select[0] not in self._inexact:
+            values = [self._sides(select[0], side) for side in (0, 1)]
+            pairs = [(self._outer(a), self._outer(b)) for a, b in zip(low, high, strict=True)]
+            return [self.any(self._net.choice(value, *pair) for value in values) for pair in pairs]
+        flags = [self._outer(b) for port, bits in pins.items() if port != "Y" for b in bits]
+        return [self.any(flags)] * len(pins["Y"])
 
     def _one_hot(self, pins: Mapping[str, list[Bit]], k: int, width: int) -> Bit:
         selects, high = pins["S"], pins["B"][k::width]

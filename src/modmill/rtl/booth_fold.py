@@ -79,15 +79,16 @@ def tiled_terms(m: Module, high: Value, u: Value, block: DspBlock, name: str) ->
     return terms
 
 
-def fold_ranges(path: str, bounds: Mapping[int, int], stages: int, w: int) -> Ranges:
-    """Ranges of the registers of a `Fold` in logic called ``fold``, in the instance ``path``, after the registers
-    ``entry`` and ``fold_u``. ``bounds``: for each u the exclusive bound of entry. ``stages``: without the last."""
-    found = {}
-    t, u = "entry", "fold_u"
+def fold_ranges(
+    path: str, bounds: Mapping[int, int], stages: int, w: int, t: str = "entry", name: str = "fold"
+) -> Ranges:
+    """Ranges of the registers of a `Fold` in logic called ``name``, in the instance ``path``: of ``t`` before it, with
+    ``bounds``, exclusive, for each u, and of each stage. ``stages``: without the last."""
+    found, u = {}, f"{name}_u"
     for k in range(stages + 1):
         found[f"{path}.{t}", f"{path}.{u}"] = bounds
         bounds = {one: fold_bound(bound, w, one) for one, bound in bounds.items()}
-        t, u = f"fold_{k}", f"fold_u{k}"
+        t, u = f"{name}_{k}", f"{name}_u{k}"
     return found
 
 

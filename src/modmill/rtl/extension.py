@@ -171,6 +171,9 @@ class BaseExtension(Multiplier):
         self.ranges = {("h", ""): {0: shape.h_max + 1}} if shape.fraction else {}
         for k in range(ROWERS):
             self.ranges |= fold_ranges(f"rower{k}", self._bounds(k), len(shape.stages), shape.w)
+            if shape.columns > 1:
+                hats = dict.fromkeys(shape.u_b[k::ROWERS], shape.hat_bound)
+                self.ranges |= fold_ranges(f"rower{k}", hats, len(shape.hat_stages), shape.w, "hat", "hat")
 
     def _bounds(self, rower: int) -> dict[int, int]:
         """For each u the exclusive bound of what enters the fold: T_i x_i, or a sum and -h A mod b_j."""
