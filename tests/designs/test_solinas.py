@@ -157,3 +157,12 @@ def test_dense_moduli_are_refused():
     p = (p << 64) - 1
     with pytest.raises(UnsupportedError, match=r"p \+ 1 has \d+ signed digits, at most 6"):
         SOLINAS.fit(p)
+
+
+@pytest.mark.parametrize(("p", "rows"), [(2**17 - 1, 1), (2**127 - 1, 2), (2**224 - 2**96 + 1, 1)])
+def test_no_carry_leaves_the_highest_column(p, rows):
+    fitted = design("solinas").fit(p, rows=rows)
+    for a, b in fitted.corners():
+        for value, columns in fitted.trace(a, b):
+            if value[0] == "T" and "." not in value:
+                assert columns[-1] < 1 << fitted.params.r

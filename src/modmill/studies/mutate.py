@@ -54,7 +54,7 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("channel-multiply", "29", "native", {}), ("channel-reduce", "29", "native", {}), ("wide", "29", "native", {}),
     ("orup", "29", "native", {"digit": 3, "delay": 1}), ("mcivor", "29", "native", {"word": 3}),
     ("iddmm", "29", "native", {"digit": 3}), ("multistep", "29", "native", {"s": 2, "word": 3}),
-    ("tenca-koc", "29", "native", {"w": 3, "pes": 2}), ("solinas", "2^17-1", "native", {}),
+    ("tenca-koc", "29", "native", {"w": 3, "pes": 2}), ("solinas", "2^17-1", "native", {"interval": 5}),
     ("radix64k-mul", "29", "native", {"r": 4}), ("radix64k-ram", "29", "native", {"r": 8}),
     ("radix64k-table", "29", "native", {"r": 4}), ("radix64k-mul", "251", "native", {"r": 4, "feedback": True}),
     ("radix64k-ram", "65521", "native", {"r": 8, "feedback": True, "redundant": False, "tile": 10, "chain": 9}),

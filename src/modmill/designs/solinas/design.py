@@ -290,7 +290,7 @@ class Machine(Multiplier):
         carry = lines.line(quotient.carry, len(q.additions), name="carry_in")
         low = Cat(*(digit[: q.r] for digit in f))
         over = Cat(*(Cat(value, Const(0, q.r - len(value))) for value in (carry, *(digit[q.r :] for digit in f[:-1]))))
-        z, _ = carry_select_sum(m, low[: q.operand_bits], over[: q.operand_bits], 0, 2 * q.r, "z")
+        z, _ = carry_select_sum(m, low[: q.operand_bits], over[: q.operand_bits], 0, 2 * q.r, "z", out=False)
         return z, {Kind.HIGH: h, Kind.SUM: list(f), Kind.RESULT: z}
 
     def _below_p(self, m: Module, z: Value) -> Value:

@@ -6,6 +6,7 @@
     c_k <- T_(k + rows);  the lowest ``rows`` of T leave
 
 for the digits y_0 ... y_(rows-1) of the cycle. So no carry chain is longer than a column of little more than r bits.
+The highest column takes only high halves, below 2^r - 1, so no carry leaves it.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class ProductColumns(wiring.Component):
                 column.first.eq(self.first),
                 column.m.eq(added),
                 column.low.eq(state[k][:r]),
-                column.over.eq(state[k - 1][r:] if k else 0),
+                column.over.eq(state[k - 1][r:] if 0 < k < d else 0),
             ]
         m.d.comb += [self.out[k].eq(columns[k].t) for k in range(rows)]
         m.d.comb += [self.c[k].eq(state[k]) for k in range(d)]
