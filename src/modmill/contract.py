@@ -15,7 +15,7 @@ modulus that was loaded when its operands were accepted.
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -30,6 +30,9 @@ PORTS = (
     "clk", "rst", "k_valid", "k_ready", "k_m", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r",
 )  # fmt: skip
 """Ports in the order of emission. A core with one operand has no i_b; only a core with a loaded modulus has k_*."""
+Ranges = Mapping[tuple[str, str], Mapping[int, int]]
+"""Bounds that registers with data keep while these count: for (register, selector) and each value of the selector the
+exclusive bound of the register; with an empty selector one bound, for 0. Names are paths in the netlist."""
 
 
 class UnsupportedError(ValueError):

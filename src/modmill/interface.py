@@ -24,11 +24,6 @@ def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
     }  # fmt: skip
 
 
-Ranges = Mapping[tuple[str, str], Mapping[int, int]]
-"""Bounds that registers with data keep while these count: for (register, selector) and each value of the selector the
-exclusive bound of the register; with an empty selector one bound, for 0. Names are paths in the netlist."""
-
-
 class SlotMachine(wiring.Component):
     """A multiplier with numbered slots, which hold numbers between operations.
 

@@ -32,12 +32,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from modmill.contract import Ranges
 from modmill.flow import tools
 from modmill.flow.miter import OUTPUTS, Miter, outputs
 from modmill.flow.mutate import ENABLES, Mutated
 from modmill.flow.netlist import REGISTERS, UNWRITTEN, Bit, Cell
 from modmill.flow.taint import Taint
-from modmill.interface import Ranges
 
 REACHED = "same outputs in every state that a reset reaches"
 RANGED = "same outputs in every state that a reset reaches with values within the bounds of the design"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.interface import Ranges
+from modmill.contract import Ranges
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.delay import later
 from modmill.rtl.fold import bits

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import Binary, Contract, Digits, UnsupportedError
+from modmill.contract import Binary, Contract, Digits, Ranges, UnsupportedError
 from modmill.cores import pair_check
 from modmill.cores.built import BuiltEngine, Message
 from modmill.cores.ecc import check as ecc_check
@@ -34,7 +34,6 @@ from modmill.flow.equivalence import RANGED, REACHED, Operands, equivalent
 from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
 from modmill.flow.simulate import Simulator, widths
 from modmill.flow.words import WordSimulator
-from modmill.interface import Ranges
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.report.rows import Row
 from modmill.version import __version__
