@@ -46,6 +46,8 @@ CASES = [
     *(("karatsuba", p, {}) for p in (2**85 - 19, 2**107 - 1, 2**137 - 2**60 + 1, 2**87 - 67, 2**190 - 5)),
     *(("karatsuba-solinas", p, {}) for p in (2**80 - 2**60 + 1, 2**88 - 2**60 - 1, 2**224 - 2**96 + 1)),
     ("karatsuba-solinas", 2**256 - 2**224 + 2**192 + 2**96 - 1, {}),
+    *(("karatsuba-montgomery", p, {}) for p in (2**80 - 65, 13**19, 2**138 - 105)),
+    ("karatsuba-montgomery", 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551, {}),
     *(("montgomery-array", P40, {"loadable": loadable}) for loadable in (True, False)),
     ("montgomery-array", 2**100 - 15, {"streams": 19, "loadable": False}),
     *(("montgomery-array", 2**80 - 65, {"columns": columns}) for columns in (1, 2, 3, 4)),

@@ -67,29 +67,29 @@ def largest(n: int) -> tuple[int, int]:
     return (n // 2) * (2 * top - 1) ** 2 + 2 * top**2, n * top**2
 
 
-class Pairs:
-    """The squares and the sums of pairs for the digits at ``x`` and ``y``, where digit u arrives in cycle u - 1, one
-    product after another.
+class Columns:
+    """The columns of a product by sums of pairs of digits, one product after another; abstract.
 
-    ``at``: returns a registered strobe of the given cycles, modulo n. ``low``, ``high``: digits of the result, two in
-    each cycle; `FoldedProduct` and `Halves` define them. The highest digit of each operand is at most 2^DIGIT. Cost:
-    `blocks` (n); for each an adder for every sum of digits, and an adder and a multiplexer of a column.
+    ``at``: returns a registered strobe of the given cycles, modulo n. A subclass defines the sums of digits that each
+    block multiplies (`_sums`) and, of the square of digit u in cycle u + `made`, what belongs to column 2 u
+    (`_with_square`). Cost: for each block an adder and a multiplexer of a column.
     """
 
-    low: Value
-    high: Value
-
-    def __init__(self, m: Module, x: Value, y: Value, n: int, at: Callable[..., Value]) -> None:
+    def __init__(self, m: Module, n: int, at: Callable[..., Value]) -> None:
         if n < DIGITS_MIN or n % 2 == 0:
             raise ValueError(f"the number of digits must be odd and at least {DIGITS_MIN}, not {n}")
         self._m, self._n, self._at = m, n, at
         self._lines = DelayLines(m, n + 2, name="columns")
-        self.taps = [self._taps(name, digit) for name, digit in (("x", x), ("y", y))]
-        wide = largest(n)[0].bit_length()
-        x_u, y_u = (line[n // 2 + 2] for line in self.taps)
-        self.square = later(m, one_tile(m, x_u, y_u, TILE, "squares"), "D")
-        self._wide = wide
-        self._first, self._rest = self._chain(wide)
+        self._wide = largest(n)[0].bit_length()
+
+    def _sums(self, e: int) -> list[Value]:
+        """The two numbers that block e multiplies, in registers: in cycle u + e + 1 those of the digits u - e and u +
+        e."""
+        raise NotImplementedError
+
+    def _with_square(self, hold: Value) -> Value:
+        """``hold`` and twice the square."""
+        raise NotImplementedError
 
     def _taps(self, name: str, digit: Value) -> list[Value]:
         """Register k has the digit of k cycles ago."""
@@ -104,12 +104,7 @@ class Pairs:
         acc: Value = Const(0)
         hold: Value = Const(0)
         for e in range(1, n // 2 + 1):
-            wrapped = at(*range(2 * e))
-            sums = []
-            for k, line in enumerate(self.taps):
-                total = chosen_sum(m, line[2 * e], wrapped, line[n], line[0], DIGIT + 1, number=2 * e + k)
-                sums.append(later(m, total, f"{'xy'[k]}_sum{e}"))
-            product = later(m, one_tile(m, sums[0], sums[1], TILE, f"pairs{e}"), f"P{e}")
+            product = later(m, one_tile(m, *self._sums(e), TILE, f"pairs{e}"), f"P{e}")
             total = Signal(wide, name=f"total{e}")
             m.d.comb += total.eq(acc + product)
             acc, before = Signal(wide, name=f"acc{e}", reset_less=True), hold
@@ -119,21 +114,22 @@ class Pairs:
             if e == 1:  # u = 0 and u = n - 1 have only their square; the others are complete later
                 m.d.sync += hold.eq(Mux(at(1 + SUM, n + SUM), 0, total))
         first = Signal(wide, name="first_part", reset_less=True)
-        m.d.sync += first.eq(hold + (self.square << 1))
+        m.d.sync += first.eq(self._with_square(hold))
         return first, later(m, acc, "rest_part")
 
     def _columns(self) -> tuple[Value, Value]:
         """Both columns 2 u, the lower and the higher, in cycle END + u + 1 (for u <= n / 2 END + n + u + 1), without
-        the corrections.
+        the corrections. To be called once.
 
         For u <= n / 2 the first part is the lower column of this product, and the rest the higher column of the product
         before.
         """
         m, n = self._m, self._n
+        first, rest = self._chain(self._wide)
         lower_first = self._at(*(end(n) + u for u in range(n // 2 + 1)))
-        waited = self._lines.line(self._first, n, name="first_waited")
+        waited = self._lines.line(first, n, name="first_waited")
         low, high = (Signal(self._wide, name=f"{name}_column", reset_less=True) for name in ("low", "high"))
-        m.d.sync += [low.eq(Mux(lower_first, waited, self._rest)), high.eq(Mux(lower_first, self._rest, self._first))]
+        m.d.sync += [low.eq(Mux(lower_first, waited, rest)), high.eq(Mux(lower_first, rest, first))]
         return low, high
 
     def _ordered(self, columns: Value, late: int) -> Value:
@@ -148,6 +144,33 @@ class Pairs:
         ]
         m.d.comb += [write.addr.eq(written), write.data.eq(columns), write.en.eq(1), port.addr.eq(reading)]
         return later(m, port.data, "columns_in_order")
+
+
+class Pairs(Columns):
+    """The product of the digits at ``x`` and ``y``, where digit u arrives in cycle u - 1.
+
+    ``low``, ``high``: digits of the result, two in each cycle; `FoldedProduct` and `Halves` define them. The highest
+    digit of each operand is at most 2^DIGIT. Cost: `blocks` (n); for each an adder for every sum of digits.
+    """
+
+    low: Value
+    high: Value
+
+    def __init__(self, m: Module, x: Value, y: Value, n: int, at: Callable[..., Value]) -> None:
+        super().__init__(m, n, at)
+        self.taps = [self._taps(name, digit) for name, digit in (("x", x), ("y", y))]
+        x_u, y_u = (line[n // 2 + 2] for line in self.taps)
+        self.square = later(m, one_tile(m, x_u, y_u, TILE, "squares"), "D")
+
+    def _sums(self, e: int) -> list[Value]:
+        wrapped, sums = self._at(*range(2 * e)), []
+        for k, line in enumerate(self.taps):
+            total = chosen_sum(self._m, line[2 * e], wrapped, line[self._n], line[0], DIGIT + 1, number=2 * e + k)
+            sums.append(later(self._m, total, f"{'xy'[k]}_sum{e}"))
+        return sums
+
+    def _with_square(self, hold: Value) -> Value:
+        return hold + (self.square << 1)
 
 
 class FoldedProduct(Pairs):

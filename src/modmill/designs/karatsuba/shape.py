@@ -23,8 +23,11 @@ from typing import Any
 
 from modmill.designs.karatsuba.halves import carry_most, digits_at, products_latency
 from modmill.designs.karatsuba.product import DIGIT, SUM, folded, levels, made, read
+from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.pseudo_mersenne.shape import Params
+from modmill.rtl.conditional_subtract import ConditionalSubtract
+from modmill.rtl.digit_serial import START, Frame
 from modmill.schedule import Operations, Schedule, Step
 
 MASK = (1 << DIGIT) - 1
@@ -175,6 +178,32 @@ class HalvesParams(KaratsubaParams):
             low = high = [Folds.FOLD(k, j) for j in range(n)]
         last = self.folded + n - 1
         yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, low)
+
+
+class QuotientParams(HalvesParams):
+    """A Montgomery multiplication behind both halves, with R = 2^(17 (n + 1)); abstract. There are no folds."""
+
+    def serial_folds(self) -> list[SerialFold]:
+        return []
+
+    @property
+    def r(self) -> int:
+        """r with R = 2^r."""
+        return self.n + DIGIT
+
+    @property
+    def result(self) -> int:
+        """Cycle in which digit 0 of v is in its register."""
+        raise NotImplementedError
+
+    @cached_property
+    def frame(self) -> Frame:
+        return Frame(DIGIT, self.digits, self.operand_bits, 1, self.interval, self.result - START, rising=True)
+
+    @cached_property
+    def binary_frame(self) -> Frame:
+        more = ConditionalSubtract.latency(self.digits)
+        return replace(self.frame, latency=self.frame.latency + more)
 
 
 # ---------------------------------------------------------------------------------------------- model

@@ -17,7 +17,7 @@ Range:   x, y < B = 2^(17 n + s) give 0 <= v < B^2 / R + p <= B for p < B / 2, b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,16 +29,15 @@ from modmill.designs.karatsuba import design as karatsuba
 from modmill.designs.karatsuba.halves import carry_most, digits_at
 from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN
 from modmill.designs.karatsuba.quotient import NEAREST, DigitQuotient, depths
-from modmill.designs.karatsuba.shape import ABOVE_MAX, MASK, HalvesParams, digits_of, halves
+from modmill.designs.karatsuba.shape import ABOVE_MAX, MASK, QuotientParams, digits_of, halves
 from modmill.designs.karatsuba.shape import Kind as Product
-from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.solinas.design import TERMS_MAX, SparseMontgomery, shape, sparse_terms
 from modmill.designs.solinas.sparse_quotient import Term
 from modmill.interface import Multiplier
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import DelayLines
-from modmill.rtl.digit_serial import START, Control, Frame
+from modmill.rtl.digit_serial import Control
 from modmill.rtl.digits import Results
 from modmill.schedule import Operation, Operations, Step
 
@@ -57,22 +56,14 @@ class Kind(Operations):
 
 
 @dataclass(frozen=True)
-class SolinasParams(HalvesParams):
+class SolinasParams(QuotientParams):
     """Sizes and times behind both halves of the product.
 
-    ``terms``: the signed powers of 2 of p + 1 or p - 1; ``added``: p if p = 1 mod 2^z, else 0. There are no folds.
+    ``terms``: the signed powers of 2 of p + 1 or p - 1; ``added``: p if p = 1 mod 2^z, else 0.
     """
 
     terms: tuple[Term, ...]
     added: int
-
-    def serial_folds(self) -> list[SerialFold]:
-        return []
-
-    @property
-    def r(self) -> int:
-        """r with R = 2^r."""
-        return self.n + DIGIT
 
     @property
     def levels(self) -> int:
@@ -86,17 +77,7 @@ class SolinasParams(HalvesParams):
 
     @property
     def result(self) -> int:
-        """Cycle in which digit 0 of v is in its register."""
         return self.first + self.digits + 2
-
-    @cached_property
-    def frame(self) -> Frame:
-        return Frame(DIGIT, self.digits, self.operand_bits, 1, self.interval, self.result - START, rising=True)
-
-    @cached_property
-    def binary_frame(self) -> Frame:
-        more = ConditionalSubtract.latency(self.digits)
-        return replace(self.frame, latency=self.frame.latency + more)
 
     def weights(self, k: int) -> dict[int, int]:
         """The weight of each bit of Q in position k of V; k = 2 n: all positions from there on."""
@@ -237,9 +218,23 @@ class KaratsubaSolinas(SparseMontgomery):
         ]
 
 
-class Machine(karatsuba.HalvesMachine):
-    """The product and the quotient, with the multiplier interface. ``binary``: operands and results are below p; p is
-    subtracted once, for v < p^2 / R + p < 2 p."""
+class QuotientMachine(karatsuba.HalvesMachine):
+    """The product and what comes behind it, with the multiplier interface; abstract. ``binary``: operands and results
+    are below p; p is subtracted once, for v < 2 p."""
+
+    _params: QuotientParams
+
+    def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
+        """v mod p."""
+        p = self._params
+        modulus = [(1 << p.k) - p.c >> DIGIT * j & (MASK if j < p.digits - 1 else -1) for j in range(p.digits)]
+        m.submodules.subtract = subtract = ConditionalSubtract(len(digit), p.digits, modulus, rising=True)
+        m.d.comb += [subtract.coming.eq(control.at(p.result - LEAD)), subtract.digit.eq(digit)]
+        return subtract.out
+
+
+class Machine(QuotientMachine):
+    """The product and the quotient."""
 
     _params: SolinasParams
 
@@ -260,14 +255,6 @@ class Machine(karatsuba.HalvesMachine):
             Kind.QUOTIENT: quotient.z if high else quotient.q, Kind.OUT: quotient.out,
         }  # fmt: skip
         return registers[operation.kind] if operation.kind in registers else super().product_register(operation)
-
-    def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
-        """v mod p."""
-        p = self._params
-        modulus = [(1 << p.k) - p.c >> DIGIT * j & (MASK if j < p.digits - 1 else -1) for j in range(p.digits)]
-        m.submodules.subtract = subtract = ConditionalSubtract(len(digit), p.digits, modulus, rising=True)
-        m.d.comb += [subtract.coming.eq(control.at(p.result - LEAD)), subtract.digit.eq(digit)]
-        return subtract.out
 
 
 def digits_for(bits: int) -> int:

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Two products by constants in the blocks of one: the low half of one, and the high half of the other.
+
+    low half    columns c < n of a f           digits q: q = a f mod 2^(17 n)
+    high half   columns n + c of q g           digits v: v = floor(q g / 2^(17 n)), and numbers that are added
+
+The pairs of digits of `Columns` belong to one half each. So block e multiplies sums of digits of a and f where the pair
+belongs to the low half, and of q and g where it belongs to the high one. The digits of q enter `second` (n) cycles
+after those of a, while a product that came earlier has its a there. Squares have a block for each half.
+
+The carry out of the low half of q g: r + (q g mod 2^(17 n)) = 0 (mod 2^(17 n)) for the r whose quotient q is. Let T_k be
+the digits of r, c_k the carry into column k of r + q g, and P_k its columns. Then c_n = (P_(n-1) + T_(n-1) + c_(n-1)) /
+2^17 without remainder, and any lower bound of the dividend by less than 2^17 gives c_n, rounded up. P_(n-1) is made in a
+block of its own; for c_(n-1) the highest bits of the digits of P_(n-2) suffice, and for T_(n-1) its highest bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+
+from modmill.designs.karatsuba.product import DIGIT, TILE, Columns, largest, made, read
+from modmill.rtl.delay import DelayLines, later
+from modmill.rtl.free_running import free_running
+from modmill.rtl.mux_adder import chosen_sum
+from modmill.rtl.product import one_tile
+
+
+def quotient_at(n: int) -> int:
+    """Cycle in which digit 0 of q is in its register."""
+    return read(n) + 3
+
+
+def second(n: int) -> int:
+    """Cycles from the digits of a to those of q in the lines."""
+    return -(-(quotient_at(n) + 1) // n) * n
+
+
+def carried_at(n: int) -> int:
+    """Cycle in which the carry is in its register, from the digits of q on."""
+    return n // 2 + n + 8
+
+
+def corner_bits(n: int) -> int:
+    """Bits of the digits that bound c_(n-1) closely enough."""
+    b = 1
+    while ((n - 1) << DIGIT + 1 - b) + (1 << DIGIT - 1) + n + 3 > 1 << DIGIT:
+        b += 1
+    return b
+
+
+class Tables:
+    """Constants that depend on the cycle, each in a register. ``at(c, ...)``: high in cycles c modulo ``n``."""
+
+    def __init__(self, m: Module, n: int, at: Callable[..., Value]) -> None:
+        self._m, self._n = m, n
+        self._place = free_running(range(n), name="table_place")
+        m.d.sync += self._place.eq(Mux(at(n - 1), 0, self._place + 1))
+
+    def register(self, name: str, values: Sequence[int], cycle: int) -> Signal:
+        """A register with values[u] in cycle ``cycle`` + u."""
+        out = Signal(max(1, max(values).bit_length()), name=name, reset_less=True)
+        turned = [Const(values[(t + 1 - cycle) % self._n], len(out)) for t in range(self._n)]
+        self._m.d.sync += out.eq(Array(turned)[self._place])
+        return out
+
+
+class Complement(Columns):
+    """``a``: digit u arrives in cycle u - 1. ``f``, ``g``: their digits; ``above``: bits of g above these. ``table``: as
+    `Tables.register`. ``added``: a number for each digit of v, in cycle `second` + READ - 1 + c.
+
+    ``q``: digit c in cycle `quotient_at` + c; ``v``: in cycle `second` + READ + 3 + c, the highest with all remaining
+    bits, ``above_v`` more than a digit.
+    Cost: (n - 1) / 2 + 3 blocks; an adder with two multiplexers for each pair block.
+    """
+
+    def __init__(
+        self, m: Module, a: Value, n: int, f: Sequence[int], g: Sequence[int], above: int, added: Value, *,
+        above_v: int, table: Callable[[str, Sequence[int], int], Signal], at: Callable[..., Value],
+    ) -> None:  # fmt: skip
+        super().__init__(m, n, at)
+        waits = second(n) - quotient_at(n) - 1
+        self._lines = DelayLines(m, max(n, waits, read(n) - 1 - n), name="constants")
+        self._table, self._digits = table, (f, g)
+        self.q = Signal(DIGIT, name="q", reset_less=True)
+        entering = self._lines.line(self.q, waits, name="q_waited") if waits else self.q
+        self.taps = [self._taps("a", a), self._taps("q_line", entering)]
+        self.squares = [self._product("a_square", 0, f), self._product("q_square", 1, g)]
+        both = self._ordered(Cat(*self._columns()), 0)
+        self.in_order: list[Value] = [both[: self._wide], both[self._wide :]]
+        """Column c of a f and column n + c of q g in cycle READ + 1 + c after a and after q, without the corrections."""
+        self.carry = self._carry()
+        self.v = self._digits_of(self._exact(added, above), above_v)
+
+    # ---- pairs and squares
+
+    def _sums(self, e: int) -> list[Value]:
+        m, n, at = self._m, self._n, self._at
+        low_cycles = [*range(e), *range(2 * e, e + n // 2 + 1)]
+        low, wrapped = at(*low_cycles), at(*range(2 * e))
+        a, q = self.taps
+        others = [Mux(wrapped, line[n], line[0]) for line in (a, q)]
+        total = chosen_sum(m, Mux(low, a[2 * e], q[2 * e]), low, *others, DIGIT + 1, number=e)
+        f, g = self._digits
+        sums = []
+        for t in range(n):
+            digits = f if t in low_cycles else g
+            sums.append(digits[t - 2 * e] + digits[t])
+        return [later(m, total, f"sum{e}"), self._table(f"constant_sum{e}", sums, 1)]
+
+    def _product(self, name: str, which: int, digits: Sequence[int]) -> Signal:
+        """The products of the digits of a or q and ``digits``, that of digit u in cycle u + `made`."""
+        at = self._n // 2 + 2
+        constant = self._table(f"{name}_constant", digits, at)
+        return later(self._m, one_tile(self._m, self.taps[which][at], constant, TILE, name), f"{name}_product")
+
+    def _with_square(self, hold: Value) -> Value:
+        n = self._n
+        low = self._at(*(made(n) + u for u in range(n // 2 + 1)))
+        a, q = (square << 1 for square in self.squares)
+        return chosen_sum(self._m, hold, low, a, q, self._wide, number=0)
+
+    # ---- corrections and carries
+
+    def _exact(self, added: Value, above: int) -> list[Value]:
+        """Columns c and n + c in cycle READ + 2 + c; the higher ones with what is added."""
+        m, n, at, wide = self._m, self._n, self._at, self._wide
+        start = read(n)
+        bits = largest(n)[1].bit_length()
+        waited, sums = [], []
+        for name, square in zip("aq", self.squares, strict=True):
+            total = Signal(bits, name=f"{name}_D_total")
+            running = Signal(bits, name=f"{name}_D_running", reset_less=True)
+            m.d.comb += total.eq(running + square)
+            m.d.sync += running.eq(total)
+            with m.If(at(made(n) + n - 1)):
+                m.d.sync += running.eq(0)
+            sums.append(later(m, later(m, total, f"{name}_D_sum"), f"{name}_D_sum_later"))
+            waited.append(self._lines.line(sums[-1], n, name=f"{name}_D_waited"))
+        whole = Signal(bits, name="q_D_whole", reset_less=True)
+        with m.If(at(start - 2)):
+            m.d.sync += whole.eq(sums[1])
+        if above:
+            q = self._lines.line(self.taps[1][n], start - 1 - n, name="q_above")
+            added = sum((q << k for k in range(above.bit_length()) if above >> k & 1), added)
+        less, more = (Signal(wide, name=name, reset_less=True) for name in ("q_D_less", "more"))
+        m.d.sync += [less.eq(waited[1] - whole), more.eq(less + later(m, added, "added"))]
+        exact = [Signal(wide, name=f"{name}_exact", reset_less=True) for name in ("low", "high")]
+        low, high = self.in_order
+        m.d.sync += [
+            exact[0].eq(low - later(m, later(m, waited[0], "a_D_later"), "a_D_last")),
+            exact[1].eq(high + more),
+        ]
+        return exact
+
+    def _carry(self) -> Signal:
+        """c_n, in cycle `carried_at` for n cycles."""
+        m, n, at = self._m, self._n, self._at
+        g, b, tap = self._digits[1], corner_bits(n), n // 2 + 2
+        column = self._summed(self._product("corner", 1, g[::-1]), made(n), "corner")
+        tops = self._table("below_constant", [*(digit >> DIGIT - b for digit in g[-2::-1]), 0], tap)
+        below = later(m, self.taps[1][tap][DIGIT - b :] * tops, "below")
+        bound = later(m, self._summed(below, tap + 1, "below"), "below_later")
+        both = later(m, column + (bound << DIGIT - 2 * b), "corner_both")
+        highest: Value = self.taps[0][0][DIGIT - 1]
+        last = made(n) + n - 1
+        for k in range(2 + (second(n) + last) // n - 1):  # of T_(n-1), through a register for each period
+            kept = Signal(name=f"highest{k}", reset_less=True)
+            with m.If(at(last if k else n - 1)):
+                m.d.sync += kept.eq(highest)
+            highest = kept
+        return later(m, (both + Cat(Const((1 << DIGIT - 1) - 1, DIGIT - 1), ~highest, highest))[DIGIT:], "corner_carry")
+
+    def _summed(self, product: Value, first: int, name: str) -> Signal:
+        """The sum of ``product`` in the n cycles from ``first`` on; it is there from cycle ``first`` + n on."""
+        m, n = self._m, self._n
+        width = ((1 << len(product)) * n).bit_length()
+        total = Signal(width, name=f"{name}_total")
+        running, whole = (Signal(width, name=f"{name}_{word}", reset_less=True) for word in ("running", "whole"))
+        m.d.comb += total.eq(running + product)
+        m.d.sync += running.eq(total)
+        with m.If(self._at(first + n - 1)):
+            m.d.sync += [running.eq(0), whole.eq(total)]
+        return whole
+
+    def _digits_of(self, exact: Sequence[Value], above_v: int) -> Signal:
+        """The digits of q and of v."""
+        m, wide = self._m, self._wide
+        ends = self._at(read(self._n) + self._n + 1)
+        v = Signal(DIGIT + above_v, name="v", reset_less=True)
+        for name, value, following in (("low", exact[0], Const(0)), ("high", exact[1], self.carry)):
+            carry, sum_ = Signal(wide - DIGIT, name=f"{name}_carry", reset_less=True), Signal(wide, name=f"{name}_sum")
+            m.d.comb += sum_.eq(value + carry)
+            m.d.sync += carry.eq(Mux(ends, following, sum_ >> DIGIT))
+            m.d.sync += self.q.eq(sum_) if name == "low" else v.eq(Mux(ends, sum_, sum_[:DIGIT]))
+        return v

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Montgomery multiplication for any odd modulus: three products by Karatsuba's trick for all pairs of digits.
+
+Source:  P. L. Montgomery: Modular Multiplication Without Trial Division. Mathematics of Computation 44, 1985, for the
+         method; `karatsuba` for the product; H. Orup: Simplifying Quotient Determination in High-Radix Modular
+         Multiplication. ARITH, 1995, for the first step. Half products in one set of blocks and their carry are ours.
+Formula: T = x y;  t = T mod 2^17, P = (p mu + 1) / 2^17, mu = -p^-1 mod 2^17:  r = floor(T / 2^17) + t P
+         M = 2^(17 n), f = -p^-1 mod M:  q = r f mod M,  v = (r + q p) / M;  R = 2^17 M
+Range:   x, y < B = 2^(17 n + s) with s <= 4 give v <= B^2 / R + p (1 + 2^17 / M) < B for p < B / 2, because
+         B / R <= 2^-13; v = x y / R (mod p)
+
+The first step makes the quotient a digit longer than those of M, without a longer product: its digit t is a digit of T.
+Of r f only the low half is needed, and of q p only the high half: n (n + 1) / 2 multiplications for all pairs of both,
+on (n - 1) / 2 blocks, and n for each of the squares of both, for a carry, and for t P. So (n + 1) + 3 blocks take a
+product every n cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
+
+from modmill.contract import UnsupportedError
+from modmill.design import Cost, Design, Setting, Source
+from modmill.designs.karatsuba import design as karatsuba
+from modmill.designs.karatsuba.complement import Complement, Tables, carried_at, quotient_at, second
+from modmill.designs.karatsuba.halves import digits_at
+from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, SUM, TILE, blocks, made, read
+from modmill.designs.karatsuba.shape import MASK, QuotientParams, columns, digits_of, halves
+from modmill.designs.karatsuba.shape import Kind as Product
+from modmill.designs.karatsuba.solinas import ROOM, QuotientMachine, digits_for, room
+from modmill.designs.pseudo_mersenne.shape import Kind as Folds
+from modmill.designs.solinas.design import SparseMontgomery
+from modmill.interface import Multiplier
+from modmill.rtl.delay import DelayLines, later
+from modmill.rtl.digit_serial import Control
+from modmill.rtl.digits import Results
+from modmill.rtl.product import one_tile
+from modmill.schedule import Operation, Operations, Step
+
+STEP = TILE + 2
+"""Cycles from a digit of T to the digit of r, without the register of the latter."""
+
+
+class Kind(Operations):
+    """The operations behind those of the product, for digit j and column c."""
+
+    STEP = "r{}"  # digit j of r, j < n
+    ADDED = "e{}"  # what is added to digit j of v: the digits of r from n on
+    SQUARE_A = "rf{}"  # the squares: digit j of r times that of f, and of q and p
+    SQUARE_Q = "qp{}"
+    LOW = "L{}"  # column c of r f, with the squares in its pairs
+    HIGH = "H{}"  # column n + c of q p, likewise
+    QUOTIENT = "q{}"
+    CARRY = "C"
+    OUT = "v{}"
+
+
+@dataclass(frozen=True)
+class MontgomeryParams(QuotientParams):
+    """Sizes, constants and times behind both halves of the product."""
+
+    @property
+    def p(self) -> int:
+        """The modulus."""
+        return (1 << self.k) - self.c
+
+    @cached_property
+    def mu(self) -> int:
+        """mu."""
+        return -pow(self.p, -1, 1 << DIGIT) % (1 << DIGIT)
+
+    @cached_property
+    def P(self) -> int:
+        """P."""
+        return (self.p * self.mu + 1) >> DIGIT
+
+    @cached_property
+    def f(self) -> int:
+        """f."""
+        return -pow(self.p, -1, 1 << self.n) % (1 << self.n)
+
+    @property
+    def first(self) -> int:
+        """Cycle in which digit 0 of r is in its register, the first of the line of digits."""
+        return self.digit + STEP + 1
+
+    @property
+    def second(self) -> int:
+        """Cycle in which digit 0 of q is in the first register of its line."""
+        return self.first + second(self.digits)
+
+    @property
+    def result(self) -> int:
+        return self.second + quotient_at(self.digits)
+
+    @property
+    def quotient_most(self) -> int:
+        """The largest quotient: t mu + 2^17 q."""
+        return MASK * self.mu + (((1 << self.n) - 1) << DIGIT)
+
+    def steps(self) -> Iterator[Step]:
+        """Both halves of T; digits of r, q and v; the result through its memory. An operation does not list carries
+        among its reads."""
+        n, d = self.digits, self.digit
+        late = (n + 1) // 2
+        yield from self.product_steps()
+        for j in range(n):
+            reads = [Product.DIGIT(0), Product.DIGIT(j + 1), *([Product.CARRY(0)] if j == n - 1 else [])]
+            yield Kind.STEP(j).on("first step", d + 1 + j, STEP, reads, busy=1)
+        for j in range(n - 1):
+            reads = [Product.DIGIT(n + 1 + j), *([Product.CARRY(1)] if j == 0 else [])]
+            yield Kind.ADDED(j).on("added", d + n + 1 + j, STEP, reads, busy=1)
+        for kind, unit, at, digit in (
+            (Kind.SQUARE_A, "squares of r", self.first, Kind.STEP), (Kind.SQUARE_Q, "squares of q", self.second, Kind.QUOTIENT),
+        ):  # fmt: skip
+            for j in range(n):
+                yield kind(j).on(unit, at + made(n) + j - SUM + 1, SUM - 1, [digit(j)], busy=1)
+        ordered = read(n) + 1
+        for c in range(n):
+            squares = [Kind.SQUARE_A(c // 2)] * (c % 2 == 0)
+            yield Kind.LOW(c).on("low pairs", self.first + made(n) + c, ordered - made(n), squares, busy=1)
+            reads = [Kind.LOW(c), *map(Kind.SQUARE_A, range(c + 1))]
+            yield Kind.QUOTIENT(c).on("q", self.first + ordered + c, 2, reads, busy=1)
+            squares = [Kind.SQUARE_Q((n + c) // 2)] * ((n + c) % 2 == 0)
+            at = self.second + made(n) + late + c
+            yield Kind.HIGH(c).on("high pairs", at, ordered - made(n) - late, squares, busy=1)
+        carried = self.second + carried_at(n)
+        yield Kind.CARRY().on("carry", carried - 2, 2, [Kind.STEP(n - 1), *map(Kind.QUOTIENT, range(n))], busy=1)
+        for c in range(n):
+            reads = [Kind.HIGH(c), *map(Kind.SQUARE_Q, range(n)), *map(Kind.ADDED, range(c, min(c + 1, n - 1)))]
+            yield Kind.OUT(c).on(
+                "v", self.second + ordered + c, 2, [*reads, *([Kind.CARRY()] if c == 0 else [])], busy=1
+            )
+        last = self.result + n - 1
+        yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, map(Kind.OUT, range(n)))
+
+
+class KaratsubaMontgomery(SparseMontgomery):
+    """The blocks for one modulus."""
+
+    params: MontgomeryParams
+
+    @property
+    def R(self) -> int:
+        return 1 << self.params.r
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        operand = Fraction(1 << self.operand_bits, self.p)
+        return operand, operand**2, operand**2 * self.gain + Fraction(self.params.quotient_most, self.R)
+
+    @property
+    def cost(self) -> Cost:
+        """A DSP block for two digits, for half the pairs of two digits, and four more."""
+        n = self.params.digits
+        return Cost(dsp=2 * blocks(n) + 3, memory_bits=0, multiplications=n * (n + 1) + 3 * n)
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        p = self.params
+        n = p.digits
+        low, high = yield from halves(p, a, b)
+        T = low + (high << p.n)
+        r = (T >> DIGIT) + (T & MASK) * p.P
+        q = r * p.f % (1 << p.n)
+        v = (r + q * p.p) >> p.n
+        yield from ((f"r{j}", digit) for j, digit in enumerate(digits_of(r, n, whole=False)))
+        yield from ((f"e{j}", number) for j, number in enumerate(self._added(low, high)))
+        parts = [digits_of(number, n, whole=False) for number in (r, p.f, q, p.p)]
+        for name, k in (("rf", 0), ("qp", 2)):
+            yield from (
+                (f"{name}{j}", one * other) for j, (one, other) in enumerate(zip(*parts[k : k + 2], strict=True))
+            )
+        yield from ((f"L{c}", value) for c, (value, _) in zip(range(n), columns(*parts[:2]), strict=False))
+        yield from ((f"q{c}", digit) for c, digit in enumerate(parts[2]))
+        made = list(columns(*parts[2:]))
+        yield from ((f"H{c}", value) for c, (value, _) in enumerate(made[n:]))
+        below = sum(exact << DIGIT * k for k, (_, exact) in enumerate(made[:n]))
+        yield "C", (below + r % (1 << p.n)) >> p.n
+        yield from ((f"v{c}", digit) for c, digit in enumerate(digits_of(v, n)))
+        yield "v", v
+
+    def _added(self, low: int, high: int) -> list[int]:
+        """The numbers that are added to the digits of v, but for the highest: digits of T, and of t P at the first."""
+        p = self.params
+        n, rest = p.digits, low >> p.n
+        numbers = digits_of(high, n)
+        numbers[0] += rest & MASK
+        numbers[1] += rest >> DIGIT
+        inside = (low & (1 << p.n) - 1) >> DIGIT
+        over = inside + (numbers[0] << DIGIT * (n - 1)) + (low & MASK) * p.P >> p.n
+        return [numbers[1] + over, *numbers[2:]]
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return Machine(self.params)
+
+    def binary_timing(self) -> Any:
+        return self.params.binary_frame.timing
+
+    def binary_component(self) -> Multiplier:
+        return Machine(self.params, binary=True)
+
+    def corners(self) -> list[tuple[int, int]]:
+        """Those of a Montgomery multiplication; quotients of digits that are all ones, or ones in one digit; columns at
+        the edges of the carry."""
+        p, y = self.params, self.params.limit - 1
+        M, found = 1 << p.n, super().corners()
+        for q in (
+            M - 1,
+            1,
+            M >> 1,
+            *(MASK << DIGIT * k for k in range(p.digits)),
+            *(M - 1 ^ MASK << DIGIT * k for k in range(p.digits)),
+        ):
+            for t in (0, MASK):
+                T = -(q * p.p % M - t * p.P) % M << DIGIT | t
+                x = T * pow(y, -1, M << DIGIT) % (M << DIGIT)
+                if x < p.limit:
+                    found.append((x, y))
+                found.append((x % M | p.limit - M, y))
+        return list(dict.fromkeys(found))
+
+    def facts(self) -> list[tuple[str, str]]:
+        p = self.params
+        n = p.digits
+        bits = f" and {p.above} bit{'s' * (p.above > 1)} above them" if p.above else ""
+        return [
+            ("r", "floor(x y / 2^17) + t P, t = x y mod 2^17"),
+            ("v", f"(r + q p) / 2^{p.n}, q = r f mod 2^{p.n}"),
+            ("R", f"2^{p.r}"),
+            ("digits", f"n = {n} of {DIGIT} bits{bits}"),
+            ("slots", f"x y: {karatsuba.slots(n)}; r f and q p: {n * (n - 1) // 2} pairs on {n // 2}, "
+             f"{2 * n} squares on 2; {n} for a carry on 1, {n} for t P on 1"),
+            ("operands", f"below 2^{self.operand_bits}, about {float(self.bounds[0]):.6g} p"),
+        ]  # fmt: skip
+
+
+class Machine(QuotientMachine):
+    """The product, the first step, and both half products, with the multiplier interface."""
+
+    _params: MontgomeryParams
+
+    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
+        p, n, d = self._params, self._params.digits, digits_at(self._params.digits)
+        low, high, starts = super().product(m, control)
+        at = self._strobes(control)
+        tables = Tables(m, n, at)
+        lines = DelayLines(m, n, name="first")
+        t, kept = (Signal(DIGIT, name=name, reset_less=True) for name in ("t", "t_kept"))
+        begins = at(d)
+        with m.If(begins):
+            m.d.sync += [t.eq(low), kept.eq(t)]
+
+        # ---- digits of r: those of T from the second on, and of t P
+        tile = one_tile(m, t, tables.register("P_digit", digits_of(p.P, n, whole=False), d + 1), TILE, "first_step")
+        number = Signal(len(high) + 1, name="T_high")
+        m.d.comb += number.eq(lines.line(high, n, name="high_waited") + self._halves.carry)
+        entering = lines.line(Mux(begins, number, low), TILE + 1, name="T_digit")
+        sum_ = Signal(2 * DIGIT + 2, name="r_sum")
+        carry = Signal(len(sum_) - DIGIT, name="r_carry", reset_less=True)
+        m.d.comb += sum_.eq(later(m, tile, "t_P") + entering + carry)
+        m.d.sync += carry.eq(sum_ >> DIGIT)
+        top = p.P >> p.n
+        over = Signal(len(carry) + 3, name="r_over", reset_less=True)
+        with m.If(at(d + n + STEP - 1)):
+            beyond = (kept << k for k in range(top.bit_length()) if top >> k & 1)
+            m.d.sync += [carry.eq(0), over.eq(sum(beyond, sum_[DIGIT:]))]
+
+        # ---- the digits beyond wait for those of v
+        waiting = lines.line(Mux(begins, 0, number), TILE + 1, name="T_beyond")
+        self._added = Signal(max(len(waiting), len(over)) + 1, name="added_beyond", reset_less=True)
+        m.d.sync += self._added.eq(waiting + Mux(at(d + n + STEP), over, 0))
+        begun = d + STEP + 1
+        waits = begun + second(n) + read(n) - 1 - (d + n + STEP + 1)
+        added = DelayLines(m, waits, name="beyond").line(self._added, waits, name="beyond_waited")
+        m.submodules.constants = constants = Module()
+        self._constants = Complement(
+            constants, sum_[:DIGIT], n, *(digits_of(number, n, whole=False) for number in (p.f, p.p)), p.p >> p.n, added,
+            above_v=p.above, table=lambda name, values, cycle: tables.register(name, values, begun + cycle),
+            at=lambda *cycles: at(*(begun + c for c in cycles)),
+        )  # fmt: skip
+        return self._constants.v, self._constants.v, starts
+
+    def product_register(self, operation: Operation) -> Any:
+        part = self._constants
+        registers: dict[Any, Any] = {
+            Kind.STEP: part.taps[0][0], Kind.ADDED: self._added, Kind.SQUARE_A: part.squares[0],
+            Kind.SQUARE_Q: part.squares[1], Kind.LOW: part.in_order[0], Kind.HIGH: part.in_order[1],
+            Kind.QUOTIENT: part.q, Kind.CARRY: part.carry, Kind.OUT: part.v,
+        }  # fmt: skip
+        return registers[operation.kind] if operation.kind in registers else super().product_register(operation)
+
+
+def fit(p: int, *, spare: int) -> KaratsubaMontgomery:
+    """The design for p. ``spare``: bits of operands above those of p at least. Raises UnsupportedError for a p that is
+    too short or too long, or even."""
+    k = p.bit_length()
+    least, most = DIGIT * (DIGITS_MIN - 2) + 1, DIGIT * karatsuba.MOST
+    if not least <= k <= most:
+        raise UnsupportedError(f"the modulus must have {least} to {most} bits, this one has {k}")
+    n = digits_for(k)
+    interval = -(-Results.spacing(n) // n) * n
+    params = MontgomeryParams(k, (1 << k) - p, n, 1, interval, max(0, k + spare - DIGIT * n))
+    return KaratsubaMontgomery(p, params, {"spare": spare})
+
+
+DESIGNS = (
+    Design(
+        name="karatsuba-montgomery", page="karatsuba-montgomery",
+        title="Montgomery multiplication by Karatsuba's trick for all pairs of digits, for any odd modulus",
+        source=Source(
+            "P. L. Montgomery; A. A. Karatsuba, Y. P. Ofman; H. Orup",
+            "Modular Multiplication Without Trial Division; Multiplication of Multidigit Numbers on Automata; "
+            "Simplifying Quotient Determination in High-Radix Modular Multiplication",
+            "Mathematics of Computation 44; Soviet Physics Doklady 7; ARITH", 1985,
+            "for method, product and first step; the half products and the machine are ours",
+        ),
+        needs="any odd modulus",
+        settings=(
+            Setting(
+                "spare", int, 1, "bits of operands above those of p at least: room for sums", least=1, most=ROOM,
+                depends="room in the digits of p, and 4 bits more",
+                limits=lambda p, settings: (1, room(p)),
+            ),
+        ),
+        solve=fit,
+    ),
+)  # fmt: skip
