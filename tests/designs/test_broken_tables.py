@@ -41,7 +41,7 @@ OTHERS = {
     "mm-pa-n": ("97", {}), "mm-pa-p": ("97", {}), "mm-spa": ("97", {}),
     "kbe": ("29", {"n": 2}), "shenoy-kumaresan": ("29", {"n": 2}),
     "kbe-extension": ("8191", {"w": 12}), "hbe-extension": ("8191", {"w": 12}), "karatsuba": ("2^187-85", {}),
-    "karatsuba-solinas": ("2^188-2^60-1", {}),
+    "karatsuba-solinas": ("2^188-2^60-1", {}), "karatsuba-montgomery": ("2^187-85", {}),
 }  # fmt: skip
 """Cores unlike those of SUBJECTS. 29 divides a modulus of the base of mm-*, and the other channels count nothing. With
 one channel in each base of kbe the operands are below both moduli: the residues are equal, whichever is taken. With
@@ -56,6 +56,11 @@ UNREAD = {
     # port writes in every cycle since zeta was read for the ring.
     "kbe": {"connection: bit 2 of A is stuck at 0 (reduce_or of branch0.-> i[23])"},
     "shenoy-kumaresan": {"connection: bit 3 of A is stuck at 0 (reduce_or of branch0.-> i[23])"},
+    # The highest column of the low half counts modulo 2^17.
+    "karatsuba-montgomery": {
+        "constant: constant bit 197 of B is 1 (pmux of constants.pairs4.block.-> b[0])",
+        "constant: constant bit 17 of B is 0 (pmux of constants.pairs5.block.-> b[0])",
+    },
     # The highest digits of T are 3, 4 or 5, whatever the operands are.
     "parallel": {f"constant: bit 4 of word {k} of the ROM is 1 (mem_v2 of w24[0])" for k in (0, 7)},
 }

@@ -32,8 +32,9 @@ OF_A_FORM = {
     "pseudo-mersenne",
     "karatsuba",
     "karatsuba-solinas",
+    "karatsuba-montgomery",
     "solinas",
-}  # they serve moduli of a form only
+}  # they serve moduli of a form, or of some length, only
 SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}
 SLOW |= {(name, TOYS[2]) for name in MULTIPLIERS if name not in OF_A_FORM}
 """Machines of two rowers in Amaranth's simulator, which tests/rtl/test_extension.py runs too, and a modulus for which

@@ -34,7 +34,8 @@ from modmill.numbers.shown import shortened
 DESIGNS: tuple[Design, ...] = (
     *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *sq_rns.DESIGNS,
     *shenoy_kumaresan.DESIGNS, *montgomery_array.DESIGNS, *pseudo_mersenne.DESIGNS, *karatsuba.DESIGNS,
-    *solinas.DESIGNS, *karatsuba_solinas.DESIGNS, *karatsuba_montgomery.DESIGNS, *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS,
+    *solinas.DESIGNS, *karatsuba_solinas.DESIGNS, *karatsuba_montgomery.DESIGNS, *radix64k.DESIGNS,
+    *multistep.DESIGNS, *tenca_koc.DESIGNS,
     *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *wide.DESIGNS, *parallel.DESIGNS, *extension.DESIGNS,
     *reduction.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip

@@ -26,7 +26,7 @@ FAMILIES = (
     Family("sum-of-residues", "Sum of residues", "diamond", ("sor", "sor-ring", "sor-original"), residues=True),
     Family(
         "digits", "Digits, any modulus", "square",
-        ("montgomery-array", "radix64k", "iddmm", "orup", "wide", "parallel"),
+        ("montgomery-array", "karatsuba-montgomery", "radix64k", "iddmm", "orup", "wide", "parallel"),
     ),
     Family("bits", "Montgomery, bit by bit", "triangle-up", ("multistep", "tenca-koc", "mcivor")),
     Family(

@@ -5,5 +5,6 @@
 For p = 2^k - c: `design` (algorithm, machines, design), `product` (the blocks, and the product with the first fold in
 its columns), `halves` (the product in two halves, with the bits above its digits), `shape` (sizes and schedule, the
 model of both halves). The folds are those of `pseudo_mersenne`. For sparse primes: `solinas` (sizes and schedule,
-algorithm, machine, design), `quotient` (Montgomery's quotient and the result).
+algorithm, machine, design), `quotient` (Montgomery's quotient and the result). For any odd modulus: `montgomery`
+(likewise), `complement` (two half products in the blocks of one).
 """

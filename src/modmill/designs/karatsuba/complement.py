@@ -9,10 +9,10 @@ The pairs of digits of `Columns` belong to one half each. So block e multiplies 
 belongs to the low half, and of q and g where it belongs to the high one. The digits of q enter `second` (n) cycles
 after those of a, while a product that came earlier has its a there. Squares have a block for each half.
 
-The carry out of the low half of q g: r + (q g mod 2^(17 n)) = 0 (mod 2^(17 n)) for the r whose quotient q is. Let T_k be
-the digits of r, c_k the carry into column k of r + q g, and P_k its columns. Then c_n = (P_(n-1) + T_(n-1) + c_(n-1)) /
-2^17 without remainder, and any lower bound of the dividend by less than 2^17 gives c_n, rounded up. P_(n-1) is made in a
-block of its own; for c_(n-1) the highest bits of the digits of P_(n-2) suffice, and for T_(n-1) its highest bit.
+The carry out of the low half of q g: the r whose quotient q is has r + q g = 0 (mod 2^(17 n)). Let T_k be the digits of
+r, P_k the columns of q g, and c_k the carry into position k of r + q g. Then c_n = (P_(n-1) + T_(n-1) + c_(n-1)) / 2^17
+without remainder. So a number less than 2^17 below that sum, divided and rounded up, gives c_n. P_(n-1) is made in a
+block of its own; for c_(n-1) the highest bits of the digits in P_(n-2) suffice, and for T_(n-1) its highest bit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from modmill.designs.karatsuba.product import DIGIT, TILE, Columns, largest, mad
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.free_running import free_running
 from modmill.rtl.mux_adder import chosen_sum
-from modmill.rtl.product import one_tile
+from modmill.rtl.product import carry_save, one_tile
 
 
 def quotient_at(n: int) -> int:
@@ -68,7 +68,7 @@ class Tables:
 
 
 class Complement(Columns):
-    """``a``: digit u arrives in cycle u - 1. ``f``, ``g``: their digits; ``above``: bits of g above these. ``table``: as
+    """``a``: digit u arrives in cycle u - 1. ``f``, ``g``: digits; ``above``: bits of g above these. ``table``: as
     `Tables.register`. ``added``: a number for each digit of v, in cycle `second` + READ - 1 + c.
 
     ``q``: digit c in cycle `quotient_at` + c; ``v``: in cycle `second` + READ + 3 + c, the highest with all remaining
@@ -90,7 +90,7 @@ class Complement(Columns):
         self.squares = [self._product("a_square", 0, f), self._product("q_square", 1, g)]
         both = self._ordered(Cat(*self._columns()), 0)
         self.in_order: list[Value] = [both[: self._wide], both[self._wide :]]
-        """Column c of a f and column n + c of q g in cycle READ + 1 + c after a and after q, without the corrections."""
+        """Columns c of a f and n + c of q g in cycle READ + 1 + c after a and after q, without the corrections."""
         self.carry = self._carry()
         self.v = self._digits_of(self._exact(added, above), above_v)
 
@@ -102,7 +102,7 @@ class Complement(Columns):
         low, wrapped = at(*low_cycles), at(*range(2 * e))
         a, q = self.taps
         others = [Mux(wrapped, line[n], line[0]) for line in (a, q)]
-        total = chosen_sum(m, Mux(low, a[2 * e], q[2 * e]), low, *others, DIGIT + 1, number=e)
+        total = chosen_sum(m, Mux(low, *others), low, a[2 * e], q[2 * e], DIGIT + 1, number=e)
         f, g = self._digits
         sums = []
         for t in range(n):
@@ -161,7 +161,9 @@ class Complement(Columns):
         g, b, tap = self._digits[1], corner_bits(n), n // 2 + 2
         column = self._summed(self._product("corner", 1, g[::-1]), made(n), "corner")
         tops = self._table("below_constant", [*(digit >> DIGIT - b for digit in g[-2::-1]), 0], tap)
-        below = later(m, self.taps[1][tap][DIGIT - b :] * tops, "below")
+        top = self.taps[1][tap][DIGIT - b :]
+        rows = [Cat(Const(0, k), top & tops[k].replicate(b)) for k in range(len(tops))]
+        below = later(m, carry_save(m, rows, 2 * b, "below_rows"), "below")
         bound = later(m, self._summed(below, tap + 1, "below"), "below_later")
         both = later(m, column + (bound << DIGIT - 2 * b), "corner_both")
         highest: Value = self.taps[0][0][DIGIT - 1]

@@ -118,8 +118,9 @@ class MontgomeryParams(QuotientParams):
             reads = [Product.DIGIT(n + 1 + j), *([Product.CARRY(1)] if j == 0 else [])]
             yield Kind.ADDED(j).on("added", d + n + 1 + j, STEP, reads, busy=1)
         for kind, unit, at, digit in (
-            (Kind.SQUARE_A, "squares of r", self.first, Kind.STEP), (Kind.SQUARE_Q, "squares of q", self.second, Kind.QUOTIENT),
-        ):  # fmt: skip
+            (Kind.SQUARE_A, "squares of r", self.first, Kind.STEP),
+            (Kind.SQUARE_Q, "squares of q", self.second, Kind.QUOTIENT),
+        ):
             for j in range(n):
                 yield kind(j).on(unit, at + made(n) + j - SUM + 1, SUM - 1, [digit(j)], busy=1)
         ordered = read(n) + 1
@@ -280,8 +281,9 @@ class Machine(QuotientMachine):
         waits = begun + second(n) + read(n) - 1 - (d + n + STEP + 1)
         added = DelayLines(m, waits, name="beyond").line(self._added, waits, name="beyond_waited")
         m.submodules.constants = constants = Module()
+        factors = (digits_of(number, n, whole=False) for number in (p.f, p.p))
         self._constants = Complement(
-            constants, sum_[:DIGIT], n, *(digits_of(number, n, whole=False) for number in (p.f, p.p)), p.p >> p.n, added,
+            constants, sum_[:DIGIT], n, *factors, p.p >> p.n, added,
             above_v=p.above, table=lambda name, values, cycle: tables.register(name, values, begun + cycle),
             at=lambda *cycles: at(*(begun + c for c in cycles)),
         )  # fmt: skip
@@ -321,7 +323,7 @@ DESIGNS = (
             "Mathematics of Computation 44; Soviet Physics Doklady 7; ARITH", 1985,
             "for method, product and first step; the half products and the machine are ours",
         ),
-        needs="any odd modulus",
+        needs="any odd modulus of 52 bits or more",
         settings=(
             Setting(
                 "spare", int, 1, "bits of operands above those of p at least: room for sums", least=1, most=ROOM,
