@@ -58,8 +58,8 @@ UNREAD = {
     "shenoy-kumaresan": {"connection: bit 3 of A is stuck at 0 (reduce_or of branch0.-> i[23])"},
     # The highest column of the low half counts modulo 2^17.
     "karatsuba-montgomery": {
-        "constant: constant bit 197 of B is 1 (pmux of constants.pairs4.block.-> b[0])",
-        "constant: constant bit 17 of B is 0 (pmux of constants.pairs5.block.-> b[0])",
+        "constant: constant bit 197 of B is 0 (pmux of constants.pairs2.block.-> b[0])",
+        "constant: constant bit 17 of B is 0 (pmux of constants.pairs3.block.-> b[0])",
     },
     # The highest digits of T are 3, 4 or 5, whatever the operands are.
     "parallel": {f"constant: bit 4 of word {k} of the ROM is 1 (mem_v2 of w24[0])" for k in (0, 7)},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Any odd modulus by pairs of digits: the algorithm at the ends of its range, and the carry between the half products."""
+"""Any odd modulus by pairs of digits: the algorithm at the ends of its range, the carry between the half products."""
 
 import random
 

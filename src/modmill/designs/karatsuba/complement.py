@@ -86,6 +86,7 @@ class Complement(Columns):
         self._table, self._digits = table, (f, g)
         self.q = Signal(DIGIT, name="q", reset_less=True)
         entering = self._lines.line(self.q, waits, name="q_waited") if waits else self.q
+        self._entering = [a, entering]
         self.taps = [self._taps("a", a), self._taps("q_line", entering)]
         self.squares = [self._product("a_square", 0, f), self._product("q_square", 1, g)]
         both = self._ordered(Cat(*self._columns()), 0)
@@ -96,19 +97,21 @@ class Complement(Columns):
 
     # ---- pairs and squares
 
-    def _sums(self, e: int) -> list[Value]:
+    def _sums(self, e: int) -> tuple[Value, Value]:
         m, n, at = self._m, self._n, self._at
         low_cycles = [*range(e), *range(2 * e, e + n // 2 + 1)]
-        low, wrapped = at(*low_cycles), at(*range(2 * e))
+        low_before, wrapped_before = (at(*(t - 1 for t in cycles)) for cycles in (low_cycles, range(2 * e)))
+        pairs = zip(self.taps, self._entering, strict=True)
+        others = [Mux(wrapped_before, line[n - 1], digit) for line, digit in pairs]
         a, q = self.taps
-        others = [Mux(wrapped, line[n], line[0]) for line in (a, q)]
-        total = chosen_sum(m, Mux(low, *others), low, a[2 * e], q[2 * e], DIGIT + 1, number=e)
+        other = later(m, Mux(low_before, *others), f"other{e}")
+        total = chosen_sum(m, other, at(*low_cycles), a[2 * e], q[2 * e], DIGIT + 1, number=e)
         f, g = self._digits
         sums = []
         for t in range(n):
             digits = f if t in low_cycles else g
             sums.append(digits[t - 2 * e] + digits[t])
-        return [later(m, total, f"sum{e}"), self._table(f"constant_sum{e}", sums, 1)]
+        return later(m, total, f"sum{e}"), self._table(f"constant_sum{e}", sums, 1)
 
     def _product(self, name: str, which: int, digits: Sequence[int]) -> Signal:
         """The products of the digits of a or q and ``digits``, that of digit u in cycle u + `made`."""

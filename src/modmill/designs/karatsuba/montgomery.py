@@ -11,9 +11,9 @@ Range:   x, y < B = 2^(17 n + s) with s <= 4 give v <= B^2 / R + p (1 + 2^17 / M
          B / R <= 2^-13; v = x y / R (mod p)
 
 The first step makes the quotient a digit longer than those of M, without a longer product: its digit t is a digit of T.
-Of r f only the low half is needed, and of q p only the high half: n (n + 1) / 2 multiplications for all pairs of both,
-on (n - 1) / 2 blocks, and n for each of the squares of both, for a carry, and for t P. So (n + 1) + 3 blocks take a
-product every n cycles.
+Of r f only the low half is needed, and of q p only the high half: n (n - 1) / 2 multiplications for all pairs of both,
+on (n - 1) / 2 blocks, and n for each of the squares of both, for a carry, and for t P. So n + 4 blocks take a product
+every n cycles.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from modmill.rtl.digits import Results
 from modmill.rtl.product import one_tile
 from modmill.schedule import Operation, Operations, Step
 
-STEP = TILE + 2
-"""Cycles from a digit of T to the digit of r, without the register of the latter."""
+STEP = TILE + 4
+"""Cycles from a digit of T to the digit of r in its line: a block, a register behind it, two additions, the line."""
 
 
 class Kind(Operations):
@@ -116,7 +116,7 @@ class MontgomeryParams(QuotientParams):
             yield Kind.STEP(j).on("first step", d + 1 + j, STEP, reads, busy=1)
         for j in range(n - 1):
             reads = [Product.DIGIT(n + 1 + j), *([Product.CARRY(1)] if j == 0 else [])]
-            yield Kind.ADDED(j).on("added", d + n + 1 + j, STEP, reads, busy=1)
+            yield Kind.ADDED(j).on("added", d + n + 1 + j, STEP - 1, reads, busy=1)
         for kind, unit, at, digit in (
             (Kind.SQUARE_A, "squares of r", self.first, Kind.STEP),
             (Kind.SQUARE_Q, "squares of q", self.second, Kind.QUOTIENT),
@@ -263,27 +263,28 @@ class Machine(QuotientMachine):
         number = Signal(len(high) + 1, name="T_high")
         m.d.comb += number.eq(lines.line(high, n, name="high_waited") + self._halves.carry)
         entering = lines.line(Mux(begins, number, low), TILE + 1, name="T_digit")
+        before = Signal(2 * DIGIT + 1, name="r_before", reset_less=True)
         sum_ = Signal(2 * DIGIT + 2, name="r_sum")
         carry = Signal(len(sum_) - DIGIT, name="r_carry", reset_less=True)
-        m.d.comb += sum_.eq(later(m, tile, "t_P") + entering + carry)
-        m.d.sync += carry.eq(sum_ >> DIGIT)
+        m.d.comb += sum_.eq(before + carry)
+        m.d.sync += [before.eq(later(m, tile, "t_P") + entering), carry.eq(sum_ >> DIGIT)]
         top = p.P >> p.n
         over = Signal(len(carry) + 3, name="r_over", reset_less=True)
-        with m.If(at(d + n + STEP - 1)):
+        with m.If(at(d + n + STEP - 2)):
             beyond = (kept << k for k in range(top.bit_length()) if top >> k & 1)
             m.d.sync += [carry.eq(0), over.eq(sum(beyond, sum_[DIGIT:]))]
 
         # ---- the digits beyond wait for those of v
-        waiting = lines.line(Mux(begins, 0, number), TILE + 1, name="T_beyond")
+        waiting = lines.line(Mux(begins, 0, number), STEP - 2, name="T_beyond")
         self._added = Signal(max(len(waiting), len(over)) + 1, name="added_beyond", reset_less=True)
-        m.d.sync += self._added.eq(waiting + Mux(at(d + n + STEP), over, 0))
+        m.d.sync += self._added.eq(waiting + Mux(at(d + n + STEP - 1), over, 0))
         begun = d + STEP + 1
-        waits = begun + second(n) + read(n) - 1 - (d + n + STEP + 1)
+        waits = begun + second(n) + read(n) - 1 - (d + n + STEP)
         added = DelayLines(m, waits, name="beyond").line(self._added, waits, name="beyond_waited")
         m.submodules.constants = constants = Module()
-        factors = (digits_of(number, n, whole=False) for number in (p.f, p.p))
+        f, g = (digits_of(number, n, whole=False) for number in (p.f, p.p))
         self._constants = Complement(
-            constants, sum_[:DIGIT], n, *factors, p.p >> p.n, added,
+            constants, later(m, sum_[:DIGIT], "r"), n, f, g, p.p >> p.n, added,
             above_v=p.above, table=lambda name, values, cycle: tables.register(name, values, begun + cycle),
             at=lambda *cycles: at(*(begun + c for c in cycles)),
         )  # fmt: skip

@@ -82,7 +82,7 @@ class Columns:
         self._lines = DelayLines(m, n + 2, name="columns")
         self._wide = largest(n)[0].bit_length()
 
-    def _sums(self, e: int) -> list[Value]:
+    def _sums(self, e: int) -> tuple[Value, Value]:
         """The two numbers that block e multiplies, in registers: in cycle u + e + 1 those of the digits u - e and u +
         e."""
         raise NotImplementedError
@@ -162,12 +162,12 @@ class Pairs(Columns):
         x_u, y_u = (line[n // 2 + 2] for line in self.taps)
         self.square = later(m, one_tile(m, x_u, y_u, TILE, "squares"), "D")
 
-    def _sums(self, e: int) -> list[Value]:
+    def _sums(self, e: int) -> tuple[Value, Value]:
         wrapped, sums = self._at(*range(2 * e)), []
         for k, line in enumerate(self.taps):
             total = chosen_sum(self._m, line[2 * e], wrapped, line[self._n], line[0], DIGIT + 1, number=2 * e + k)
             sums.append(later(self._m, total, f"{'xy'[k]}_sum{e}"))
-        return sums
+        return sums[0], sums[1]
 
     def _with_square(self, hold: Value) -> Value:
         return hold + (self.square << 1)
