@@ -17,7 +17,7 @@ the netlist:
     exact   If there are few registers: everything is exact except large products and memories that are written.
 
 A counterexample in a view may come from its abstraction and proves nothing. A second proof, in the view of flags alone,
-uses the design's bounds of its registers (`interface.Ranges`): the mutation has an effect only while these hold.
+uses the design's bounds of its registers (`contract.Ranges`): the mutation has an effect only while these hold.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class Complement(Columns):
         both = later(m, column + (bound << DIGIT - 2 * b), "corner_both")
         highest: Value = self.taps[0][0][DIGIT - 1]
         last = made(n) + n - 1
-        for k in range(2 + (second(n) + last) // n - 1):  # of T_(n-1), through a register for each period
+        for k in range(1 + (second(n) + last) // n):  # of T_(n-1), through a register for each period
             kept = Signal(name=f"highest{k}", reset_less=True)
             with m.If(at(last if k else n - 1)):
                 m.d.sync += kept.eq(highest)

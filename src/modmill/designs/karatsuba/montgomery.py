@@ -27,17 +27,15 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from modmill.contract import UnsupportedError
-from modmill.design import Cost, Design, Setting, Source
+from modmill.design import Cost, Design, Source
 from modmill.designs.karatsuba import design as karatsuba
 from modmill.designs.karatsuba.complement import Complement, Tables, carried_at, quotient_at, second
 from modmill.designs.karatsuba.halves import digits_at
 from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, SUM, TILE, blocks, made, read
 from modmill.designs.karatsuba.shape import MASK, QuotientParams, columns, digits_of, halves
 from modmill.designs.karatsuba.shape import Kind as Product
-from modmill.designs.karatsuba.solinas import ROOM, QuotientMachine, digits_for, room
+from modmill.designs.karatsuba.solinas import SPARE, QuotientMachine, QuotientMontgomery, digits_for
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
-from modmill.designs.solinas.design import SparseMontgomery
-from modmill.interface import Multiplier
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.digit_serial import Control
 from modmill.rtl.digits import Results
@@ -143,14 +141,10 @@ class MontgomeryParams(QuotientParams):
         yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, map(Kind.OUT, range(n)))
 
 
-class KaratsubaMontgomery(SparseMontgomery):
+class KaratsubaMontgomery(QuotientMontgomery):
     """The blocks for one modulus."""
 
     params: MontgomeryParams
-
-    @property
-    def R(self) -> int:
-        return 1 << self.params.r
 
     @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -198,14 +192,9 @@ class KaratsubaMontgomery(SparseMontgomery):
         over = inside + (numbers[0] << DIGIT * (n - 1)) + (low & MASK) * p.P >> p.n
         return [numbers[1] + over, *numbers[2:]]
 
-    def component(self, *, scaled: bool = False) -> Multiplier:
-        return Machine(self.params)
-
-    def binary_timing(self) -> Any:
-        return self.params.binary_frame.timing
-
-    def binary_component(self) -> Multiplier:
-        return Machine(self.params, binary=True)
+    @property
+    def machine(self) -> type[QuotientMachine]:
+        return Machine
 
     def corners(self) -> list[tuple[int, int]]:
         """Those of a Montgomery multiplication; quotients of digits that are all ones, or ones in one digit; columns at
@@ -302,7 +291,7 @@ class Machine(QuotientMachine):
 
 def fit(p: int, *, spare: int) -> KaratsubaMontgomery:
     """The design for p. ``spare``: bits of operands above those of p at least. Raises UnsupportedError for a p that is
-    too short or too long, or even."""
+    too short or too long."""
     k = p.bit_length()
     least, most = DIGIT * (DIGITS_MIN - 2) + 1, DIGIT * karatsuba.MOST
     if not least <= k <= most:
@@ -325,13 +314,7 @@ DESIGNS = (
             "for method, product and first step; the half products and the machine are ours",
         ),
         needs="any odd modulus of 52 bits or more",
-        settings=(
-            Setting(
-                "spare", int, 1, "bits of operands above those of p at least: room for sums", least=1, most=ROOM,
-                depends="room in the digits of p, and 4 bits more",
-                limits=lambda p, settings: (1, room(p)),
-            ),
-        ),
+        settings=(SPARE,),
         solve=fit,
     ),
 )  # fmt: skip

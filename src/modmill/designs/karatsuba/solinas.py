@@ -32,7 +32,7 @@ from modmill.designs.karatsuba.quotient import NEAREST, DigitQuotient, depths
 from modmill.designs.karatsuba.shape import ABOVE_MAX, MASK, QuotientParams, digits_of, halves
 from modmill.designs.karatsuba.shape import Kind as Product
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
-from modmill.designs.solinas.design import TERMS_MAX, SparseMontgomery, shape, sparse_terms
+from modmill.designs.solinas.design import TERMS_MAX, LazyMontgomery, shape, sparse_terms
 from modmill.designs.solinas.sparse_quotient import Term
 from modmill.interface import Multiplier
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
@@ -137,14 +137,34 @@ class SolinasParams(QuotientParams):
         yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, map(Kind.OUT, range(n)))
 
 
-class KaratsubaSolinas(SparseMontgomery):
-    """The blocks and the quotient for one modulus."""
+class QuotientMontgomery(LazyMontgomery):
+    """A Montgomery multiplication behind both halves of the product, for one modulus; abstract."""
 
-    params: SolinasParams
+    params: QuotientParams
 
     @property
     def R(self) -> int:
         return 1 << self.params.r
+
+    @property
+    def machine(self) -> type[QuotientMachine]:
+        """The class of the machine."""
+        raise NotImplementedError
+
+    def component(self, *, scaled: bool = False) -> Multiplier:
+        return self.machine(self.params)
+
+    def binary_timing(self) -> Timing:
+        return self.params.binary_frame.timing
+
+    def binary_component(self) -> Multiplier:
+        return self.machine(self.params, binary=True)
+
+
+class KaratsubaSolinas(QuotientMontgomery):
+    """The blocks and the quotient for one modulus."""
+
+    params: SolinasParams
 
     @property
     def cost(self) -> Cost:
@@ -179,14 +199,9 @@ class KaratsubaSolinas(SparseMontgomery):
         yield f"v{n - 1}", highest
         yield "v", v + (highest << DIGIT * (n - 1))
 
-    def component(self, *, scaled: bool = False) -> Multiplier:
-        return Machine(self.params)
-
-    def binary_timing(self) -> Timing:
-        return self.params.binary_frame.timing
-
-    def binary_component(self) -> Multiplier:
-        return Machine(self.params, binary=True)
+    @property
+    def machine(self) -> type[QuotientMachine]:
+        return Machine
 
     def corners(self) -> list[tuple[int, int]]:
         """Those of a Montgomery multiplication; the largest and the least sum for each position: the digits of Q that
@@ -289,6 +304,12 @@ def fit(p: int, *, spare: int) -> KaratsubaSolinas:
     return KaratsubaSolinas(p, params, {"spare": spare})
 
 
+SPARE = Setting(
+    "spare", int, 1, "bits of operands above those of p at least: room for sums", least=1, most=ROOM,
+    depends=f"room in the digits of p, and {ABOVE_MAX} bits more",
+    limits=lambda p, settings: (1, room(p)),
+)  # fmt: skip
+"""The setting of designs with a quotient behind both halves."""
 DESIGNS = (
     Design(
         name="karatsuba-solinas", page="karatsuba-solinas",
@@ -300,13 +321,7 @@ DESIGNS = (
             "for primes and product; P. L. Montgomery, Mathematics of Computation 44, for the method; machine ours",
         ),
         needs=f"p = 1 or -1 mod 2^{NEAREST * DIGIT} at least, p - 1 or p + 1 of at most {TERMS_MAX} signed powers of 2",
-        settings=(
-            Setting(
-                "spare", int, 1, "bits of operands above those of p at least: room for sums", least=1, most=ROOM,
-                depends=f"room in the digits of p, and {ABOVE_MAX} bits more",
-                limits=lambda p, settings: (1, room(p)),
-            ),
-        ),
+        settings=(SPARE,),
         solve=fit,
     ),
 )  # fmt: skip

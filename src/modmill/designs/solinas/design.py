@@ -94,8 +94,8 @@ def fit(p: int, rows: int, spare: int, interval: int) -> Solinas:
     return Solinas(p, params, {"rows": rows, "spare": spare, "interval": interval})
 
 
-class SparseMontgomery(BinaryMontgomery):
-    """Montgomery multiplication modulo a sparse prime, for operands below 2^`operand_bits`."""
+class LazyMontgomery(BinaryMontgomery):
+    """Montgomery multiplication without the last subtraction: operands and results are below 2^`operand_bits`."""
 
     params: Any
 
@@ -118,7 +118,7 @@ class SparseMontgomery(BinaryMontgomery):
         return found
 
 
-class Solinas(SparseMontgomery):
+class Solinas(LazyMontgomery):
     """The multiplier for one modulus."""
 
     params: Params
