@@ -5,8 +5,8 @@
 A miter joins original and mutant on the same inputs; logic that the mutation cannot change is shared. Both start from
 the same arbitrary contents of registers and memories, and outputs must be equal after the first reset: data while it is
 valid, and only as long as all operands were in range. ABC (in Yosys) searches for a state that violates this, with
-`pdr` and, in the first view and the last, `reach`; if there is none, the mutant is equivalent. There are four views of
-the netlist:
+`pdr` and, in the first view and the last, `reach`; in the first view all states are also visited one by one (`states`).
+If there is none, the mutant is equivalent. There are four views of the netlist:
 
     flags   Control that no operand, product or word of a written memory reaches is exact, and the gates that the
             mutation reaches in the same cycle. All other data is a flag alone (`taint`).
@@ -37,6 +37,7 @@ from modmill.flow import tools
 from modmill.flow.miter import OUTPUTS, Miter, outputs
 from modmill.flow.mutate import ENABLES, Mutated
 from modmill.flow.netlist import REGISTERS, UNWRITTEN, Bit, Cell
+from modmill.flow.states import REGISTER, Graph, never
 from modmill.flow.taint import Taint
 
 REACHED = "same outputs in every state that a reset reaches"
@@ -53,6 +54,8 @@ _MEMORY_BITS = 128
 """Most bits of a memory of control words that is exact."""
 _PRODUCT_BITS = 20
 """Most bits of a product that stays exact."""
+_VISITS = 12
+"""Time for visiting all states, in units of that for the other proofs."""
 _STATE = frozenset({*REGISTERS, "$mem_v2", "$mul"})
 _ARITHMETIC = ("$add", "$sub", "$neg", "$lt", "$le", "$gt", "$ge", "$eq", "$ne")
 
@@ -78,7 +81,8 @@ def equivalent(
         left = [k for k in numbers if k not in found]
         miters = {f"m{k}": _Pair(mutated, graph, k, view, power_up, allowed).miter(operands) for k in left}
         if miters:
-            found |= {int(name[1:]) for name in _unreached(miters, seconds * view.patience, exact=view.reach)}
+            limit, visited = seconds * view.patience, bool(view.data) and power_up == 1
+            found |= {int(name[1:]) for name in _unreached(miters, limit, exact=view.reach, visited=visited)}
     return found
 
 
@@ -198,9 +202,11 @@ def _data(module: Mapping[str, Any], graph: _Graph) -> set[str]:
     return {name for name, cell in graph.cells.items() if not reached.isdisjoint(outputs(cell))}
 
 
-def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float, exact: bool) -> set[str]:
-    """The miters whose output is never 1. ``exact``: also by `reach`, which needs few registers."""
-    write = [f"setattr -mod -unset top *; setattr -mod -set top 1 {n}; write_aiger -zinit {n}.aig" for n in miters]
+def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float, exact: bool, visited: bool = False) -> set[str]:
+    """The miters whose output is never 1. ``exact``: also by `reach`, which needs few registers; ``visited``: also by
+    visiting all states after a reset of one cycle."""
+    top = "setattr -mod -unset top *; setattr -mod -set top 1"
+    write = [f"{top} {n}; write_aiger -zinit -symbols {n}.aig" for n in miters]
     tidy = "opt_expr; opt_merge; opt_clean"
     script = (
         f"read_json miters.json; memory_map; {tidy}; techmap; {tidy}; dffunmap; simplemap; aigmap; {'; '.join(write)}"
@@ -210,14 +216,19 @@ def _unreached(miters: Mapping[str, dict[str, Any]], seconds: float, exact: bool
         folder = Path(path)
         (folder / "miters.json").write_text(json.dumps({"creator": "modmill", "modules": miters}))
         tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
+        tidied = "strash; scleanup; fraig; write_aiger -s {0}.states.aig; " if visited else ""
         proofs = [
-            f"scleanup; scorr; scleanup; scorr; write_aiger {{0}}.aig; pdr -T {seconds:.0f}",
+            f"{tidied}scleanup; scorr; scleanup; scorr; write_aiger {{0}}.aig; pdr -T {seconds:.0f}",
             f"reach -T {seconds:.0f}",
         ]
-        for prove in proofs[: 1 + exact]:
+        for number, prove in enumerate(proofs[: 1 + exact]):
             answers = _asked(folder, left, prove, 60 + 3 * seconds * len(left))
             found |= {name for name, answer in answers.items() if answer == "UNSAT"}
             left = [name for name, answer in answers.items() if answer == "UNK"]
+            if visited and number == 0:
+                graphs = {name: Graph.read(folder / f"{name}.states.aig") for name in left}
+                found |= {name for name, graph in graphs.items() if never(graph, _VISITS * seconds)}
+                left = [name for name in left if name not in found]
     return found
 
 
@@ -356,6 +367,7 @@ class _Pair:
                 net.any_value(f"first${name}${side}", first)
             stored = net.fresh(len(first))
             net.add("$mux", sides[side]["Q"], A=first, B=stored, S=[self._started])
+            net.module["netnames"][f"{REGISTER}{name}${side}"] = {"hide_name": 0, "bits": stored, "attributes": {}}
             net.cells[f"{name}${side}"] = {**cell, "connections": {**sides[side], "Q": stored}, "attributes": {}}
 
     def _outputs(self) -> Iterator[Bit]:

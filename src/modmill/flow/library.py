@@ -46,6 +46,7 @@ _CXX = (
     "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0",
     "-DVM_TRACE_SAIF=0",
 )  # fmt: skip
+_PROGRAM = ("-O3", "-fPIC", "-fno-sanitize=all", "-fvisibility=hidden", "-std=c++17")
 _RUNTIME = ("verilated", "verilated_threads")
 _HEADERS = ("verilated.h", "cstdint", "cstring", "memory", "random")
 """Headers of most C++ files of a model; they take longer to read than the files, so they are precompiled."""
@@ -191,6 +192,21 @@ def library(verilog: str, top: str, harness: str) -> Path:
     if not kept.exists():
         _compile(verilog, top, harness, kept)
     return kept
+
+
+def compiled(name: str) -> ctypes.CDLL:
+    """A C++ file of this folder as a library, compiled unless it is in the cache. Raises ToolError if it does not
+    compile."""
+    source = resources.files("modmill.flow") / name
+    command = [*tools.compiler().command, *_PROGRAM, "-shared", "-s"]
+    folder = _once([source.read_text(), tools.compiler().version, _PROGRAM])
+
+    def make(target: Path) -> None:
+        with resources.as_file(source) as file:
+            whole = [*command, str(file), "-o", str(target)]
+            tools.run(whole, name="c++", environment=_zig_caches(target.parent))
+
+    return ctypes.CDLL(str(_kept(folder / Path(name).with_suffix(".so").name, make)))
 
 
 def _compile(verilog: str, top: str, harness: str, library: Path) -> None:

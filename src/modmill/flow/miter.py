@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from modmill.flow.netlist import Bit, Cell, Netlist, register
+from modmill.flow.states import REGISTER, STARTED
 
 Sides = Callable[[Bit, int], Bit]
 """The net of a bit in the original (0) and in the mutant (1)."""
@@ -95,8 +96,8 @@ class Miter(Netlist):
     def started(self, rst: list[Bit], cycles: int) -> tuple[Bit, Bit]:
         """A bit that is 1 after the first cycle, and the reset, which lasts for ``cycles`` cycles after power-up."""
         bits: list[Bit] = ["1"]
-        for _ in range(cycles):
-            bits += self.held(bits[-1:])
+        for k in range(cycles):
+            bits += self.held(bits[-1:], name=f"{STARTED}{k}")
         return bits[1], self.gate("$or", rst, [self.gate("$not", bits[-1:])])
 
     def any_value(self, name: str, bits: list[Bit]) -> None:
@@ -173,11 +174,11 @@ class Miter(Netlist):
         first = [self.fresh(width) for _ in range(size)]
         for number, word in enumerate(first):
             self.any_value(f"first${name}${number}", word)
-        for pins in sides:
+        for side, pins in enumerate(sides):
             stored = [self.fresh(width) for _ in first]
             words = [self.add("$mux", width=width, A=a, B=b, S=[started]) for a, b in zip(first, stored, strict=True)]
-            for new, held in zip(self._memory(cell, pins, words), stored, strict=True):
-                self.held(new, held)
+            for number, (new, held) in enumerate(zip(self._memory(cell, pins, words), stored, strict=True)):
+                self.held(new, held, name=f"{REGISTER}{name}${number}${side}")
 
     def _memory(self, cell: Cell, pins: Mapping[str, list[Bit]], words: Sequence[list[Bit]]) -> list[list[Bit]]:
         """Read from these words what the cell reads, with the nets of one side; returns their next values."""

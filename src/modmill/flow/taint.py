@@ -14,6 +14,7 @@ from graphlib import TopologicalSorter
 
 from modmill.flow.miter import Miter, Sides, memory_ports, outputs
 from modmill.flow.netlist import REGISTERS, Bit, Cell
+from modmill.flow.states import FLAG
 
 _MOST_WORDS = 512
 """Most words of a memory with a flag for each word; a larger one has one flag."""
@@ -59,7 +60,7 @@ class Taint:
             new = dict(zip(q, self._after(cell, [self._flags[b] for b in q]), strict=True))
             for k, word in enumerate(parts[name]):
                 flag = self.any(new[b] for b in word)
-                net.held([flag], [self._flags[word[0]]], "1" if name == first else "0", f"flag${name}${k}")
+                net.held([flag], [self._flags[word[0]]], "1" if name == first else "0", f"{FLAG}{name}${k}")
         for name, cell in memories.items():
             self._write(name, cell, words[name])
 
@@ -204,7 +205,7 @@ class Taint:
                 stored = [net.either("$and", on, self.of(d)) for on, d in zip(ons[0], data, strict=True)]
                 kept = net.either("$and", state, net.inverse(net.all_of(ons[0])))
                 state = self.any([kept, *spoilt, *stored])
-            net.held([state], [word], name=f"flag${name}${number}")
+            net.held([state], [word], name=f"{FLAG}{name}${number}")
 
 
 def _words(cell: Cell, drivers: Mapping[Bit, Cell]) -> list[list[Bit]]:
