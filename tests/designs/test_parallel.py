@@ -112,6 +112,16 @@ def test_the_last_sum_carries_through_all_blocks(width):
         assert values(net, a, b)[out.word] == (a + b) & top
 
 
+@pytest.mark.parametrize(("bits", "width"), [(2 * BLOCK, 2 * BLOCK + 1), (3, 3 * BLOCK)])
+def test_a_block_in_which_no_row_has_a_bit_takes_the_carry(bits, width):
+    net = Network([bits, bits], [0, 0])
+    out = added(net, Kind.RESULT, [(Piece(0, 0, bits, 0),), (Piece(1, 0, bits, 0),)], width)
+    assert all(any(operation.reads) for operation in net.operations)
+    ones = (1 << bits) - 1
+    for a, b in [(ones, ones), (ones, 1), (ones, 0), (0, 0)]:
+        assert values(net, a, b)[out.word] == a + b
+
+
 def test_prefixes_take_few_levels():
     depth = {}
 

@@ -168,14 +168,16 @@ def prefixes(terms: Sequence[Term], add: Callable[[Term, Term], Term]) -> list[T
 
 
 def added(net: Network, kind: Kind, rows: Sequence[Row], width: int) -> Piece:
-    """The sum of two rows modulo 2^``width``: blocks without and with a carry, and a choice. ``kind``: of the sum."""
+    """The sum of two rows modulo 2^``width``: blocks without and with a carry, and a choice. ``kind``: of the sum. A
+    block in which neither row has a bit is one with the block before it."""
     if width <= RIPPLE:
         return net.sum(kind, rows, width)
-    lengths = [min(BLOCK, width - low) for low in range(0, width, BLOCK)]
+    lows = [k for k in range(0, width, BLOCK) if k == 0 or any(clipped(row, k, k + BLOCK) for row in rows)]
+    lengths = [end - low for low, end in pairwise([*lows, width])]
     blocks = [
         [
             net.sum(Kind.BLOCK, [clipped(row, at, at + bits) for row in rows], bits + 1, at, carry)
-            for at, bits in zip(range(0, width, BLOCK), lengths, strict=True)
+            for at, bits in zip(lows, lengths, strict=True)
         ]
         for carry in (0, 1)
     ]
