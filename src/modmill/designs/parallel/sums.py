@@ -170,9 +170,9 @@ def prefixes(terms: Sequence[Term], add: Callable[[Term, Term], Term]) -> list[T
 def added(net: Network, kind: Kind, rows: Sequence[Row], width: int) -> Piece:
     """The sum of two rows modulo 2^``width``: blocks without and with a carry, and a choice. ``kind``: of the sum. A
     block in which neither row has a bit is one with the block before it."""
-    if width <= RIPPLE:
-        return net.sum(kind, rows, width)
     lows = [k for k in range(0, width, BLOCK) if k == 0 or any(clipped(row, k, k + BLOCK) for row in rows)]
+    if width <= RIPPLE or len(lows) == 1:
+        return net.sum(kind, rows, width)
     lengths = [end - low for low, end in pairwise([*lows, width])]
     blocks = [
         [
