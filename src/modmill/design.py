@@ -166,6 +166,12 @@ class DesignInstance(ABC):
     """Least number of cycles of the first reset after power-up (see Contract)."""
 
     @property
+    def starts(self) -> int:
+        """The time slot after a reset in which the idle core takes its first operands in the form ``native``, if it
+        takes them only at the start of a time slot; slot 0 begins with the reset's last cycle."""
+        return 1
+
+    @property
     @abstractmethod
     def factor(self) -> int:
         """The factor in o = a * b * factor (mod p): 1, or R^-1 mod p."""

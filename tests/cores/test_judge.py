@@ -100,9 +100,26 @@ def test_timing_that_depends_on_operands(what):
     ],
 )
 def test_an_idle_core_takes_operands_at_once_or_in_turns(taken, words):
-    lines = list(judge.starts(CONTRACT, {n: taken(n) for n in range(20)}))
+    lines = list(judge.starts(CONTRACT, {n: taken(n) for n in range(20)}, 2))
     assert bool(lines) == bool(words)
     assert words in "".join(lines)
+
+
+def test_a_core_whose_first_time_slot_comes_late_is_found():
+    taken = {n: max(8, 4 * -(-(n + 3) // 4)) for n in range(20)}
+    assert not list(judge.starts(CONTRACT, taken, 2))
+    assert list(judge.starts(CONTRACT, taken, 1)) == [
+        "operands offered in cycle 0 were taken in cycle 8, they could be in cycle 4"
+    ]
+
+
+def test_a_core_with_more_places_than_results_in_flight_is_found():
+    accepted, taken = [0, 4, 8, 30, 34], [29, 31, 33, 40, 45]
+    assert not list(judge.held(CONTRACT, run(accepted=accepted, taken=taken)))
+    early = run(accepted=[0, 4, 8, 28, 34], taken=taken)
+    assert list(judge.held(CONTRACT, early)) == [
+        "product 3 was taken while 3 products were in the core: it has no more places"
+    ]
 
 
 def test_a_core_that_could_take_operands_takes_them():

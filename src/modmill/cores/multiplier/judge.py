@@ -53,9 +53,9 @@ def interval(contract: Contract, run: Run) -> Iterator[str]:
             return
 
 
-def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
+def starts(contract: Contract, accepted: Mapping[int, int], slot: int = 1) -> Iterator[str]:
     """Yield a fault if an idle core does not accept its first operands when it should: at once, or in its next time
-    slot.
+    slot, but not before time slot ``slot``.
 
     Time slots begin with the cycle after the reset and last for one interval. ``accepted``: first cycle after a reset
     in which operands were offered -> cycle in which the core accepted them. A core may decide some cycles before a time
@@ -68,12 +68,26 @@ def starts(contract: Contract, accepted: Mapping[int, int]) -> Iterator[str]:
         return
     for n, at in accepted.items():
         if at % step:
-            slot = f"neither at once nor at the start of a time slot of {step}"
-            yield f"operands offered in cycle {n} were taken in cycle {at}, {slot}"
+            where = f"neither at once nor at the start of a time slot of {step}"
+            yield f"operands offered in cycle {n} were taken in cycle {at}, {where}"
             return
     first = accepted[min(accepted)]
+    if min(accepted) == 0 and first > slot * step and not contract.load:
+        yield f"operands offered in cycle 0 were taken in cycle {first}, they could be in cycle {slot * step}"
     if any(at - step - n >= min(delays) for n, at in accepted.items() if at > first):
         yield f"operands were not always taken in the next time slot of {step}"
+
+
+def held(contract: Contract, run: Run) -> Iterator[str]:
+    """Yield a fault if more products were in the core at once than it has places for: those in flight and one more.
+    Only native cores are judged: a conversion holds products of its own."""
+    if contract.io != "native":
+        return
+    places = contract.timing.in_flight + 1
+    for early, (accepted, taken) in enumerate(zip(run.accepted[places:], run.taken, strict=False)):
+        if accepted < taken:
+            yield f"product {early + places} was taken while {places} products were in the core: it has no more places"
+            return
 
 
 def waits(contract: Contract, run: Run) -> Iterator[str]:

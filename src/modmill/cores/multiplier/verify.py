@@ -209,7 +209,7 @@ def simulate(
     """The simulations of `verify`, on a compiled simulator with two instances."""
     effort = effort.fitted(core.contract, emitted_size(core))
     corners = operands.covered_corners(core.fitted, core.io) + [p for p in extra if operands.covered(core.contract, *p)]
-    _Bench(core.contract, simulator, report, seed, effort).run(
+    _Bench(core.contract, simulator, report, seed, effort, core.fitted.starts).run(
         [corners[k] for k in spread(len(corners), effort.corners)],
         operands.randoms(core.contract, effort.randoms if vectors is None else vectors, seed),
         [_sample(fitted, core.io, seed) for fitted in [*core.fitted.others(), *loaded]],
@@ -243,9 +243,11 @@ def spread(end: int, most: int) -> list[int]:
 class _Bench:
     """Simulations of a compiled pair of cores; each is judged when it ends."""
 
-    def __init__(self, contract: Contract, simulator: Simulator, report: Report, seed: int, effort: Effort) -> None:
+    def __init__(
+        self, contract: Contract, simulator: Simulator, report: Report, seed: int, effort: Effort, slot: int = 1
+    ) -> None:
         self._contract, self._simulator, self._report, self._seed = contract, simulator, report, seed
-        self._effort = effort
+        self._effort, self._slot = effort, slot
         self._at_once = False  # whether an idle core accepts operands in any cycle
         self._before = len(report.failures)
 
@@ -367,7 +369,7 @@ class _Bench:
                     self._note(label, ["the first operands were taken in another cycle than after another reset"])
             if self._found():
                 return
-        self._note("starts", judge.starts(contract, accepted))
+        self._note("starts", judge.starts(contract, accepted, self._slot))
         idle = all(at == first for first, at in accepted.items())
         self._at_once = contract.io == "native" and not contract.load and idle
 
@@ -393,7 +395,8 @@ class _Bench:
         timing = self._contract.timing
         hold = 2 * timing.latency + PLACES * timing.interval
         chosen = products[: max(AT_START, self._effort.cycles // (4 * hold))]
-        self._judged("with long stalls", "after long stalls", (chosen, chosen[::-1]), stall=0.05, hold=hold)
+        for run in self._judged("with long stalls", "after long stalls", (chosen, chosen[::-1]), stall=0.05, hold=hold):
+            self._note("with long stalls", judge.held(self._contract, run))
 
     def _waits(self, products: Sequence[Product]) -> None:
         """Long pauses: the core must accept operands whenever it can."""

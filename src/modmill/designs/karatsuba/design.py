@@ -152,10 +152,10 @@ class FoldedMachine(Machine):
 
     _params: FoldedParams
 
-    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
+    def product(self, m: Module, control: Control) -> tuple[Value, Value]:
         p = self._params
         self._product = FoldedProduct(m, control.x, control.y, p.digits, self._strobes(control), p.C)
-        return self._product.low, self._product.high, 2
+        return self._product.low, self._product.high
 
     def product_register(self, operation: Operation) -> Any:
         registers: dict[Any, Any] = {
@@ -169,10 +169,10 @@ class HalvesMachine(Machine):
 
     _params: HalvesParams
 
-    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
+    def product(self, m: Module, control: Control) -> tuple[Value, Value]:
         p = self._params
         self._halves = Halves(m, control.x, control.y, p.digits, self._strobes(control), p.above)
-        return self._halves.low, self._halves.high, 2
+        return self._halves.low, self._halves.high
 
     def entering(self, m: Module, control: Control, k: int, at: int, low: Value, high: Value) -> tuple[Value, Value]:
         p = self._params

@@ -236,9 +236,9 @@ class Machine(QuotientMachine):
 
     _params: MontgomeryParams
 
-    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
+    def product(self, m: Module, control: Control) -> tuple[Value, Value]:
         p, n, d = self._params, self._params.digits, digits_at(self._params.digits)
-        low, high, starts = super().product(m, control)
+        low, high = super().product(m, control)
         at = self._strobes(control)
         tables = Tables(m, n, at)
         lines = DelayLines(m, n, name="first")
@@ -277,7 +277,7 @@ class Machine(QuotientMachine):
             above_v=p.above, table=lambda name, values, cycle: tables.register(name, values, begun + cycle),
             at=lambda *cycles: at(*(begun + c for c in cycles)),
         )  # fmt: skip
-        return self._constants.v, self._constants.v, starts
+        return self._constants.v, self._constants.v
 
     def product_register(self, operation: Operation) -> Any:
         part = self._constants

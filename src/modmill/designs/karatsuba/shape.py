@@ -52,6 +52,10 @@ class KaratsubaParams(Params):
     second period only, because results take longer to leave."""
 
     @property
+    def starts(self) -> int:
+        return 2
+
+    @property
     def origin(self) -> int:
         """Cycle after acceptance in which the lowest digits are in the first register of `Pairs`."""
         return 3 - self.digits

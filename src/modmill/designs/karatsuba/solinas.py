@@ -143,6 +143,10 @@ class QuotientMontgomery(LazyMontgomery):
     params: QuotientParams
 
     @property
+    def starts(self) -> int:
+        return self.params.starts
+
+    @property
     def R(self) -> int:
         return 1 << self.params.r
 
@@ -253,15 +257,15 @@ class Machine(QuotientMachine):
 
     _params: SolinasParams
 
-    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
+    def product(self, m: Module, control: Control) -> tuple[Value, Value]:
         p, n = self._params, self._params.digits
-        low, high, starts = super().product(m, control)
+        low, high = super().product(m, control)
         waited = DelayLines(m, n, name="halves").line(high, n, name="high_waited")
         self._quotient = DigitQuotient(
             m, low, [waited, self._halves.carry], n, p.terms, p.added,
             start=digits_at(n), carries=p.carries, width=DIGIT + p.above, at=self._strobes(control),
         )  # fmt: skip
-        return self._quotient.out, self._quotient.out, starts
+        return self._quotient.out, self._quotient.out
 
     def product_register(self, operation: Operation) -> Any:
         quotient, high = self._quotient, operation.numbers[0] >= self._params.digits

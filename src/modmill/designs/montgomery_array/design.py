@@ -116,6 +116,10 @@ class MontgomeryMultiplication(DesignInstance):
         return -pow(self.p, -1, self.params.R) % self.params.R
 
     @property
+    def starts(self) -> int:
+        return self.lanes * (1 + self.params.frame.meets_reset)
+
+    @property
     def load(self) -> Load | None:
         if not self.loadable:
             return None

@@ -53,6 +53,10 @@ class PseudoMersenne(DesignInstance):
         return self.params.schedule
 
     @property
+    def starts(self) -> int:
+        return self.params.starts
+
+    @property
     def representation(self) -> Binary:
         return Binary(self.params.operand_bits)
 
@@ -163,7 +167,7 @@ class Machine(DigitSerial):
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         p = self._params
-        low, high, starts = self.product(m, control)
+        low, high = self.product(m, control)
 
         # ---- folds
         low_digit, high_digit = low, high
@@ -178,16 +182,15 @@ class Machine(DigitSerial):
             low_digit = self._reduced(m, control, low_digit)
         else:
             self.probes = [(step.name, self._register(step.does, [low, high]), step.end) for step in p.schedule.steps]
-        return low_digit, self.begun(m, control, starts)
+        return low_digit, self.begun(m, control, p.starts)
 
     def entering(self, m: Module, control: Control, k: int, at: int, low: Value, high: Value) -> tuple[Value, Value]:
         """The digits that enter the k-th fold from cycle ``at`` on, from those that left the one before `Params.gap`
         cycles earlier."""
         return low, high
 
-    def product(self, m: Module, control: Control) -> tuple[Value, Value, int]:
-        """The lower and the higher digits of x y, from cycle ``folding`` on, and the number of products that begin
-        after a reset before the first is accepted."""
+    def product(self, m: Module, control: Control) -> tuple[Value, Value]:
+        """The lower and the higher digits of x y, from cycle ``folding`` on."""
         p, frame = self._params, self.frame
         m.submodules.array = array = self._array = ProductArray(p.digits, p.streams)
         m.d.comb += [
@@ -229,7 +232,7 @@ class Machine(DigitSerial):
         for memory in (low, high):
             m.d.comb += [memory.r_number.eq(whole), memory.r_digit.eq(digit)]
         # once every stream has begun a product since the reset, none overwrites another's low digits
-        return low.q, high.q, p.streams + 2
+        return low.q, high.q
 
     def _register(self, operation: Operation, halves: list[Value]) -> Any:
         """The register of an operation's result. ``halves``: digits of the product."""

@@ -33,6 +33,12 @@ class Params:
     interval: int
 
     @property
+    def starts(self) -> int:
+        """Products that begin after a reset before the first operands are taken: until then columns may hold what was
+        there before the reset."""
+        return self.streams + 2
+
+    @property
     def n(self) -> int:
         """Bits of all digits."""
         return DIGIT * self.digits
