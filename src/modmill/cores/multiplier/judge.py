@@ -55,7 +55,7 @@ def interval(contract: Contract, run: Run) -> Iterator[str]:
 
 def starts(contract: Contract, accepted: Mapping[int, int], slot: int = 1) -> Iterator[str]:
     """Yield a fault if an idle core does not accept its first operands when it should: at once, or in its next time
-    slot, but not before time slot ``slot``.
+    slot; after a reset in time slot ``slot``.
 
     Time slots begin with the cycle after the reset and last for one interval. ``accepted``: first cycle after a reset
     in which operands were offered -> cycle in which the core accepted them. A core may decide some cycles before a time
@@ -72,8 +72,8 @@ def starts(contract: Contract, accepted: Mapping[int, int], slot: int = 1) -> It
             yield f"operands offered in cycle {n} were taken in cycle {at}, {where}"
             return
     first = accepted[min(accepted)]
-    if min(accepted) == 0 and first > slot * step and not contract.load:
-        yield f"operands offered in cycle 0 were taken in cycle {first}, they could be in cycle {slot * step}"
+    if min(accepted) == 0 and first != slot * step and not contract.load:
+        yield f"operands offered in cycle 0 were taken in cycle {first}, not in cycle {slot * step}"
     if any(at - step - n >= min(delays) for n, at in accepted.items() if at > first):
         yield f"operands were not always taken in the next time slot of {step}"
 
