@@ -168,8 +168,13 @@ class DesignInstance(ABC):
     @property
     def starts(self) -> int:
         """The time slot after a reset in which the idle core takes its first operands in the form ``native``, if it
-        takes them only at the start of a time slot; slot 0 begins with the reset's last cycle."""
+        takes them only at the start of a time slot; slot 0 begins with the cycle after the reset."""
         return 1
+
+    @property
+    def places(self) -> int:
+        """Most products in the core in the form ``native``, those whose results wait included."""
+        return self.schedule.in_flight + 1
 
     @property
     @abstractmethod

@@ -116,9 +116,9 @@ def test_a_core_whose_first_time_slot_comes_late_or_early_is_found():
 
 def test_a_core_with_more_places_than_results_in_flight_is_found():
     accepted, taken = [0, 4, 8, 30, 34], [29, 31, 33, 40, 45]
-    assert not list(judge.held(CONTRACT, run(accepted=accepted, taken=taken)))
+    assert not list(judge.held(CONTRACT, run(accepted=accepted, taken=taken), 3))
     early = run(accepted=[0, 4, 8, 28, 34], taken=taken)
-    assert list(judge.held(CONTRACT, early)) == [
+    assert list(judge.held(CONTRACT, early, 3)) == [
         "product 3 was taken while 3 products were in the core: it has no more places"
     ]
 

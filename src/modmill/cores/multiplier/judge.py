@@ -78,12 +78,11 @@ def starts(contract: Contract, accepted: Mapping[int, int], slot: int = 1) -> It
         yield f"operands were not always taken in the next time slot of {step}"
 
 
-def held(contract: Contract, run: Run) -> Iterator[str]:
-    """Yield a fault if more products were in the core at once than it has places for: those in flight and one more.
-    Only native cores are judged: a conversion holds products of its own."""
+def held(contract: Contract, run: Run, places: int) -> Iterator[str]:
+    """Yield a fault if more products were in the core at once than its ``places``. Only native cores are judged: a
+    conversion holds products of its own."""
     if contract.io != "native":
         return
-    places = contract.timing.in_flight + 1
     for early, (accepted, taken) in enumerate(zip(run.accepted[places:], run.taken, strict=False)):
         if accepted < taken:
             yield f"product {early + places} was taken while {places} products were in the core: it has no more places"

@@ -209,7 +209,7 @@ def simulate(
     """The simulations of `verify`, on a compiled simulator with two instances."""
     effort = effort.fitted(core.contract, emitted_size(core))
     corners = operands.covered_corners(core.fitted, core.io) + [p for p in extra if operands.covered(core.contract, *p)]
-    _Bench(core.contract, simulator, report, seed, effort, core.fitted.starts).run(
+    _Bench(core.fitted, core.io, simulator, report, seed, effort).run(
         [corners[k] for k in spread(len(corners), effort.corners)],
         operands.randoms(core.contract, effort.randoms if vectors is None else vectors, seed),
         [_sample(fitted, core.io, seed) for fitted in [*core.fitted.others(), *loaded]],
@@ -220,7 +220,7 @@ def exhaust(core: Core, simulator: Simulator, report: Report) -> None:
     """Simulate every pair of operands at full rate, half of them in each of the two instances."""
     products = operands.judged(core.contract, operands.all_pairs(core.contract))
     half = -(-len(products) // 2)
-    _Bench(core.contract, simulator, report, 1, FULL).all(products[:half], products[half:])
+    _Bench(core.fitted, core.io, simulator, report, 1, FULL).all(products[:half], products[half:])
 
 
 def _sample(fitted: DesignInstance, io: str, seed: int) -> tuple[Contract, list[Product]]:
@@ -244,10 +244,10 @@ class _Bench:
     """Simulations of a compiled pair of cores; each is judged when it ends."""
 
     def __init__(
-        self, contract: Contract, simulator: Simulator, report: Report, seed: int, effort: Effort, slot: int = 1
+        self, fitted: DesignInstance, io: str, simulator: Simulator, report: Report, seed: int, effort: Effort
     ) -> None:
-        self._contract, self._simulator, self._report, self._seed = contract, simulator, report, seed
-        self._effort, self._slot = effort, slot
+        self._contract, self._simulator, self._report, self._seed = fitted.contract(io), simulator, report, seed
+        self._effort, self._slot, self._places = effort, fitted.starts, fitted.places
         self._at_once = False  # whether an idle core accepts operands in any cycle
         self._before = len(report.failures)
 
@@ -396,7 +396,7 @@ class _Bench:
         hold = 2 * timing.latency + PLACES * timing.interval
         chosen = products[: max(AT_START, self._effort.cycles // (4 * hold))]
         for run in self._judged("with long stalls", "after long stalls", (chosen, chosen[::-1]), stall=0.05, hold=hold):
-            self._note("with long stalls", judge.held(self._contract, run))
+            self._note("with long stalls", judge.held(self._contract, run, self._places))
 
     def _waits(self, products: Sequence[Product]) -> None:
         """Long pauses: the core must accept operands whenever it can."""

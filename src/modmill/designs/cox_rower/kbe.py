@@ -36,7 +36,15 @@ from modmill.designs.cox_rower.edges import edge_numbers
 from modmill.designs.cox_rower.model import Model
 from modmill.designs.cox_rower.multiplier import CoxRower
 from modmill.designs.cox_rower.operations import H, Kind, Value
-from modmill.designs.cox_rower.schedule import BLOCK_WORDS, LEAST_SLOTS, Program, label, memory_words, program
+from modmill.designs.cox_rower.schedule import (
+    BLOCK_WORDS,
+    LEAST_SLOTS,
+    Program,
+    label,
+    memory_plan,
+    memory_words,
+    program,
+)
 from modmill.designs.cox_rower.shape import TREE, Shape
 from modmill.designs.cox_rower.slot_machine import CoxSlots
 from modmill.interface import Multiplier
@@ -141,6 +149,10 @@ class RnsMontgomery(DesignInstance):
     def period(self) -> int:
         """Cycles between accepted operands."""
         return self.program.interval
+
+    @property
+    def places(self) -> int:
+        return memory_plan(self.program)[2] + 1  # a slot is free when its result stands at the port
 
     @property
     def factor(self) -> int:
