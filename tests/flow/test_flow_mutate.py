@@ -284,6 +284,9 @@ def test_data_as_flags():
     miters = {f"m{k}": _Pair(text, graph, k, view, 1, {}).miter(None) for k in range(1, len(text.mutants) + 1)}
     proved = {int(name[1:]) for name in _unreached(miters, 5, exact=True)}
     assert not killed & proved
+    visited = {int(name[1:]) for name in _unreached(miters, 0, exact=False, visited=True)}
+    assert not killed & visited
+    assert len(visited) > 10, "states are visited"
     words = {k for k, m in enumerate(text.mutants, 1) if m.cell == "$mem_v2" and m.kind == "initial"}
     assert len(words) >= 4
     assert words <= proved

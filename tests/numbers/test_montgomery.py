@@ -4,7 +4,7 @@
 
 import pytest
 
-from modmill.numbers.montgomery import edges, quotient, unreduced
+from modmill.numbers.montgomery import carrying, edges, quotient, unreduced
 
 
 @pytest.mark.parametrize("m", [3, 5, 9, 15, 17, 31])
@@ -48,3 +48,14 @@ def test_every_kind_of_edge_is_there(m, bits):
     ones = (1 << top.bit_length() // 16 * 15 + 1) - 1
     for x in (*striped, ones):
         assert x > top or {(x, top), (top, x), (x, x)} <= set(pairs)
+
+
+@pytest.mark.parametrize("m", [65521, 2**61 - 1, 2**64 + 13])
+def test_operands_that_carry_into_the_highest_bit(m):
+    R, limit = 1 << m.bit_length(), 2 * m
+    pairs = carrying(m, R, limit)
+    values = {unreduced(x, y, m, R) for x, y in pairs}
+    assert all(0 <= x < limit and 0 <= y < limit for x, y in pairs)
+    (power,) = {1 << v.bit_length() - 1 for v in values}
+    assert values == {power, power + 1}, "both sides of the carry"
+    assert ((limit - 1) ** 2 + (R - 1) * m) // R < 2 * power, "v has no higher bit"

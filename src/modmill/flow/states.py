@@ -26,6 +26,7 @@ _FEW = 4
 """Most other inputs of which all values are tried."""
 _MOST_BYTES = 1 << 30
 _UNKNOWN, _CHOSEN, _RESET = range(3)
+_UNKNOWN_BIT = 2
 _U8 = ctypes.c_uint8
 
 
@@ -104,7 +105,7 @@ def never(graph: Graph, seconds: float) -> bool:
         right=array(U32, len(graph.gates), (pair[1] for pair in graph.gates)),
         input=array(_U8, len(graph.inputs), _moves(graph)),
         first=array(_U8, len(graph.latches), map(_first, graph.latches)),
-        flag=array(_U8, len(graph.latches), (name.startswith(FLAG) for name in graph.latches)),
+        flag=array(_U8, len(graph.latches), map(_is_flag, graph.latches)),
         most=_MOST_BYTES // (8 * -(-2 * len(graph.latches) // 64)),
     )  # fmt: skip
     return bool(compiled("states.cpp").modmill_states(ctypes.byref(problem)) == 0)
@@ -121,7 +122,14 @@ def _moves(graph: Graph) -> list[int]:
     return [_RESET if name == "rst" else _CHOSEN if k in chosen else _UNKNOWN for k, name in enumerate(graph.inputs)]
 
 
+def _is_flag(latch: str) -> bool:
+    names = latch.split()
+    return bool(names) and all(name.startswith(FLAG) for name in names)
+
+
 def _first(latch: str) -> int:
-    if latch.startswith(REGISTER):
-        return 2
-    return int(latch.startswith((FLAG, STARTED)))
+    """State before the reset. A latch may have several names."""
+    names = latch.split()
+    if any(name.startswith(REGISTER) for name in names):
+        return _UNKNOWN_BIT
+    return int(bool(names) and all(name.startswith((FLAG, STARTED)) for name in names))

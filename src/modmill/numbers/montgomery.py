@@ -19,6 +19,23 @@ def unreduced(x: int, y: int, m: int, R: int) -> int:
     return (x * y + quotient(x, y, m, R) * m) // R
 
 
+def carrying(m: int, R: int, limit: int, seed: int = 1) -> list[tuple[int, int]]:
+    """Operands in [0, ``limit``) for which v = (x y + q m) / R, with q below R, is the largest power of two that v can
+    reach, or one more: a carry from below enters its highest bit. None if no such operands are found.
+
+    ``R``: coprime to ``m``. ``seed`` fixes the random choices."""
+    rnd, found = random.Random(seed), list[tuple[int, int]]()
+    power = 1 << (((limit - 1) ** 2 + (R - 1) * m) // R).bit_length() - 1
+    for _ in range(200):
+        x = rnd.randrange(limit * 3 // 4, limit)
+        for v in (power, power + 1) if gcd(x, m) == 1 else ():
+            least = v * R * pow(x, -1, m) % m
+            found += [(x, y) for y in range(least, limit, m) if 0 <= v * R - x * y < R * m]
+        if len(found) >= 8:
+            break
+    return found
+
+
 def edges(m: int, R: int, limit: int, seed: int = 1) -> list[tuple[int, int]]:
     """Operands in [0, ``limit``) at the edges of a Montgomery multiplication with R, a power of two.
 

@@ -120,6 +120,11 @@ class MontgomeryMultiplication(DesignInstance):
         return self.lanes * (1 + self.params.frame.meets_reset)
 
     @property
+    def places(self) -> int:
+        room = self.params.frame.room
+        return room if self.lanes == 1 else self.lanes * (room + 1)  # a queue for each lane behind its results
+
+    @property
     def load(self) -> Load | None:
         if not self.loadable:
             return None

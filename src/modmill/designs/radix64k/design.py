@@ -34,6 +34,7 @@ from modmill.designs.radix64k.machine import Canonical, DigitLoop
 from modmill.designs.radix64k.shape import Shape
 from modmill.interface import Multiplier
 from modmill.numbers.moduli import MAX_BITS
+from modmill.numbers.montgomery import carrying
 from modmill.numbers.redundant_digits import HALF_TABLES, MULTIPLIERS, TABLE, Montgomery, Radix, digits, largest_spread
 from modmill.rtl.memory import DEPTHS
 from modmill.schedule import Schedule
@@ -171,7 +172,8 @@ class Radix64K(DesignInstance):
 
     def corners(self) -> list[tuple[int, int]]:
         """Operands at the ends of the range, and with digits at the ends of theirs; an operand beyond the range with a
-        smaller other operand; z = 0, and z with one half zero."""
+        smaller other operand; z = 0, and z with one half zero; binary operands with a carry into the highest bit of the
+        sum."""
         m, form = self.shape.m, self.representation
         top = m.operand * self.p - 1
         half = 1 << m.half
@@ -184,6 +186,8 @@ class Radix64K(DesignInstance):
             ports += [form.pack(largest_spread(digits(x, m.r, m.d), m.r)) for x in chosen]
         pairs = [*zip(ports, reversed(ports), strict=True), *((a, form.encode(top)) for a in ports)]
         pairs += [(a, a) for a in ports]
+        if not isinstance(form, Digits):
+            pairs += carrying(self.p, 1 << m.r * m.d, top + 1)
         largest = (1 << form.width) - 1  # the port's largest value, and the largest value allowed at the other port
         least = min((top + 1) ** 2 // form.decode(largest) - 1, form.end - 1)
         if least >= 0:
