@@ -112,6 +112,10 @@ class Netlist:
             seen.update(level)
         return "", name
 
+    def name(self, bit: Bit) -> str:
+        """The name of a net in the source; empty if it has none."""
+        return self._names.get(bit, "")
+
     def live(self) -> set[tuple[str, str, int]]:
         """Input bits of cells (cell, port, place) with a path to an output of the module."""
         todo = [bit for port in self.module["ports"].values() if port["direction"] == "output" for bit in port["bits"]]
@@ -121,7 +125,7 @@ class Netlist:
                 continue
             name, port, k = driver
             cell = self.cells[name]
-            for place in _behind(cell, port, k):
+            for place in behind(cell, port, k):
                 found.add((name, *place))
                 bit = cell["connections"][place[0]][place[1]]
                 if bit not in seen:
@@ -261,7 +265,7 @@ def _number(value: int) -> str:
     return f"{value:032b}"
 
 
-def _behind(cell: Cell, port: str, k: int) -> Iterable[tuple[str, int]]:
+def behind(cell: Cell, port: str, k: int) -> Iterable[tuple[str, int]]:
     """Input bits of a cell on which bit ``k`` of an output depends."""
     pins, type_ = cell["connections"], cell["type"]
     inputs = [p for p in pins if cell["port_directions"][p] == "input" and p not in ("CLK", "RD_CLK", "WR_CLK")]
