@@ -27,6 +27,7 @@ from modmill.cli import (
     vectors,
 )  # fmt: skip
 from modmill.cli import check as checks
+from modmill.cli import prove as proofs
 from modmill.cli.command import Quiet, Verbose, command, group
 from modmill.cli.options import (
     Design,
@@ -231,6 +232,7 @@ def race(
 
 
 command(app, "check my-core", "check my-core --vectors 100000 --json")(checks.check)
+command(app, "prove my-core", "prove my-core --modulus public --json")(proofs.prove)
 command(app, "designs", "designs solinas")(lists.designs)
 command(app, "moduli")(lists.moduli)
 command(app, "targets")(lists.targets)

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Constant time of a multiplier, proved on its netlist: no operand bit reaches the handshake in any cycle.
+"""Constant time, proved on a netlist: no bit of data reaches the handshake in any cycle.
 
 A bit depends on all bits that may influence it, also through selects, enables, resets, addresses, registers and
-memories. Assumed: Yosys' reading of the Verilog, and one clock.
+memories (`netlist.ahead`). All bits that depend on data in this way are found. If no bit of the handshake is among
+them, two runs that differ only in data, and in the contents of registers that depend on it, have the same handshake in
+every cycle. If one is, the bits on a shortest path are a reason to look: the path may be one that no values take.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from modmill.flow.netlist import Bit, Netlist, behind
+from modmill.flow.netlist import CARRYING, Bit, Netlist, ahead
 
 PUBLIC = ("clk", "rst", "i_valid", "o_ready", "k_valid")
 """Input ports that carry no data."""
@@ -20,67 +23,127 @@ HANDSHAKE = ("i_ready", "o_valid", "k_ready", "o_last")
 
 
 @dataclass(frozen=True)
-class ConstantTime:
-    """The result. ``path``: names of nets from a data port to the handshake, by the fewest cells; empty if proved.
-    ``tables``: memories with an address that depends on data; a read takes the same time for any address."""
+class Table:
+    """A memory with an address that depends on data. ``ports``: the data ports on which its addresses depend;
+    ``written``: whether the core writes it."""
 
+    name: str
+    words: int
+    width: int
+    written: bool
+    ports: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """The memory in one line."""
+        kind = "written" if self.written else "read only"
+        return f"{self.name}: {self.words} words of {self.width} bits, {kind}; addresses from {', '.join(self.ports)}"
+
+
+@dataclass(frozen=True)
+class ConstantTime:
+    """The result. ``data``, ``handshake``: the ports. ``path``: names of nets from a data port to the handshake, by the
+    fewest cells; empty if there is none. ``tables``: memories with an address that depends on data."""
+
+    data: tuple[str, ...]
+    handshake: tuple[str, ...]
     path: tuple[str, ...]
-    tables: tuple[str, ...]
+    tables: tuple[Table, ...]
 
     @property
     def state(self) -> str:
-        """PROVED or REFUTED. A refutation shows dependence of nets, not two operands with different times."""
-        return "REFUTED" if self.path else "PROVED"
+        """PROVED or OPEN. A path shows that nets are connected, not that two operands have different times."""
+        return "OPEN" if self.path else "PROVED"
 
 
-def constant_time(net: Netlist) -> ConstantTime:
-    """Search all bits that depend on data ports. Raises ValueError if a cell has another clock than port clk, or if
-    there are no data ports or no handshake."""
+def constant_time(net: Netlist, public: Collection[str] = PUBLIC) -> ConstantTime:
+    """Search all bits that depend on data: on the input ports outside ``public``.
+
+    Raises ValueError if a cell has another clock than port clk, or if there are no data ports or no handshake."""
     ports = net.module["ports"]
-    data = [n for n, p in ports.items() if p["direction"] == "input" and n not in PUBLIC]
-    shaken = [b for n in HANDSHAKE for b in ports.get(n, {"bits": []})["bits"]]
-    if not data or not shaken:
+    data = [n for n, p in ports.items() if p["direction"] == "input" and n not in public]
+    handshake = [n for n in HANDSHAKE if n in ports]
+    if not data or not handshake:
         raise ValueError(f"a module with data ports and one of {', '.join(HANDSHAKE)} is needed")
-    _require_clock(net)
-    before: dict[Bit, Bit | None] = {b: None for n in data for b in ports[n]["bits"]}
-    users = _users(net)
+    require_clock(net)
+    users = users_of(net)
+    before = dependent(net, users, [b for n in data for b in ports[n]["bits"]])
+    shaken = {b for n in handshake for b in ports[n]["bits"]}
+    path = path_to(net, before, next((b for b in before if b in shaken), None))
+    return ConstantTime(tuple(data), tuple(handshake), path, tuple(_tables(net, users, data, before)))
+
+
+Users = dict[Bit, list[tuple[str, str, int]]]
+"""For each net the inputs of cells (cell, port, place) that it drives."""
+
+
+def users_of(net: Netlist) -> Users:
+    """The inputs that each net drives."""
+    users = defaultdict[Bit, list[tuple[str, str, int]]](list)
+    for name, cell in net.cells.items():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] == "input":
+                for j, bit in enumerate(bits):
+                    if isinstance(bit, int):
+                        users[bit].append((name, port, j))
+    return users
+
+
+def dependent(net: Netlist, users: Users, first: Sequence[Bit]) -> dict[Bit, Bit | None]:
+    """All nets that depend on nets ``first``, the nearest first, each with the net before it (None for the first)."""
+    before: dict[Bit, Bit | None] = dict.fromkeys((b for b in first if isinstance(b, int)), None)
+    done: set[tuple[str, str]] = set()  # inputs of cells all of whose outputs are reached
+    lowest: dict[str, int] = {}  # of the inputs of a sum that are reached
     level = list(before)
     while level:
         found: list[Bit] = []
         for bit in level:
-            for out in users[bit]:
-                if out not in before:
-                    before[out] = bit
-                    found.append(out)
+            for name, port, j in users.get(bit, ()):
+                cell, reached = net.cells[name], 0
+                if (name, port) in done or (cell["type"] in CARRYING and j >= lowest.get(name, j + 1)):
+                    continue
+                lowest[name] = j
+                for out, k in ahead(cell, port, j):
+                    reached += 1
+                    net_of = cell["connections"][out][k]
+                    if net_of not in before:
+                        before[net_of] = bit
+                        found.append(net_of)
+                if reached == len(net.outputs(cell)):
+                    done.add((name, port))
         level = found
-    reached = next((b for b in before if b in shaken), None)
+    return before
+
+
+def path_to(net: Netlist, before: dict[Bit, Bit | None], bit: Bit | None) -> tuple[str, ...]:
+    """The names of the nets on the path to a net, in order; unnamed nets are left out."""
     path: list[str] = []
-    while reached is not None:
-        name = net.name(reached)
+    while bit is not None:
+        name = net.name(bit)
         path += [name] if name and name not in path[-1:] else []
-        reached = before[reached]
-    tables = tuple(sorted(
-        name for name, cell in net.cells.items() if cell["type"] == "$mem_v2"
-        and any(b in before for port in ("RD_ADDR", "WR_ADDR") for b in cell["connections"][port])
-    ))  # fmt: skip
-    return ConstantTime(tuple(reversed(path)), tables)
+        bit = before[bit]
+    return tuple(reversed(path))
 
 
-def _users(net: Netlist) -> dict[Bit, list[Bit]]:
-    """For each net the nets that it may influence through one cell."""
-    users = defaultdict[Bit, list[Bit]](list)
-    for cell in net.cells.values():
-        pins = cell["connections"]
-        for port, bits in pins.items():
-            if cell["port_directions"][port] == "output":
-                for k, out in enumerate(bits):
-                    for place, j in behind(cell, port, k):
-                        if isinstance(pins[place][j], int):
-                            users[pins[place][j]].append(out)
-    return users
+def _tables(net: Netlist, users: Users, data: Sequence[str], before: Collection[Bit]) -> list[Table]:
+    """Memories with an address among the nets ``before``."""
+    memories = {
+        name: [b for port in ("RD_ADDR", "WR_ADDR") for b in cell["connections"][port]]
+        for name, cell in sorted(net.cells.items()) if cell["type"] == "$mem_v2"
+    }  # fmt: skip
+    reached = {name: bits for name, bits in memories.items() if any(b in before for b in bits)}
+    cones = {n: dependent(net, users, net.module["ports"][n]["bits"]) for n in data} if reached else {}
+    found = []
+    for name, bits in reached.items():
+        parameters = net.cells[name]["parameters"]
+        ports = tuple(n for n, cone in cones.items() if any(b in cone for b in bits))
+        size, width, writes = (int(parameters[key], 2) for key in ("SIZE", "WIDTH", "WR_PORTS"))
+        found.append(Table(name, size, width, writes > 0, ports))
+    return found
 
 
-def _require_clock(net: Netlist) -> None:
+def require_clock(net: Netlist) -> None:
+    """Raise ValueError if a cell has another clock than port clk."""
     clock = net.module["ports"].get("clk", {"bits": []})["bits"]
     for name, cell in net.cells.items():
         for port in ("CLK", "RD_CLK", "WR_CLK"):

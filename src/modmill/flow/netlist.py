@@ -26,7 +26,8 @@ _READ = (
     "opt_clean; memory_collect; check -assert; write_json core.json"
 )
 _BITWISE = {"$and", "$or", "$xor", "$xnor", "$not", "$pos", "$mux"}
-_CARRYING = {"$add", "$sub", "$mul", "$neg"}
+CARRYING = {"$add", "$sub", "$mul", "$neg"}
+"""Types of cells whose output bits depend on no higher bit of an input."""
 REGISTERS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
 """Types of registers in a core with one clock and synchronous resets."""
 _NUMBERED = re.compile(r"(^|\.)_\d+_(\[|$)")
@@ -273,7 +274,7 @@ def behind(cell: Cell, port: str, k: int) -> Iterable[tuple[str, int]]:
         bits = range(len(pins[p]))
         if p in ("A", "B") and type_ in _BITWISE:
             yield from ((p, j) for j in bits if j == min(k, len(pins[p]) - 1) or j == k)
-        elif p in ("A", "B") and type_ in _CARRYING:
+        elif p in ("A", "B") and type_ in CARRYING:
             yield from ((p, j) for j in bits if j <= k)
         elif p == "D" and type_ in REGISTERS:
             yield p, k
@@ -282,3 +283,24 @@ def behind(cell: Cell, port: str, k: int) -> Iterable[tuple[str, int]]:
             yield from ((p, j) for j in bits if p not in ("WR_DATA", "WR_EN") or j % width == k % width)
         else:
             yield from ((p, j) for j in bits)
+
+
+def ahead(cell: Cell, port: str, j: int) -> Iterable[tuple[str, int]]:
+    """Output bits of a cell that depend on bit ``j`` of an input: the inverse of `behind`."""
+    pins, type_ = cell["connections"], cell["type"]
+    if port in ("CLK", "RD_CLK", "WR_CLK"):
+        return
+    for out in (p for p in pins if cell["port_directions"][p] == "output"):
+        bits = len(pins[out])
+        if port in ("A", "B") and type_ in _BITWISE:
+            end = bits if j == len(pins[port]) - 1 else j + 1  # the highest bit of an operand is extended
+            yield from ((out, k) for k in range(j, min(end, bits)))
+        elif port in ("A", "B") and type_ in CARRYING:
+            yield from ((out, k) for k in range(j, bits))
+        elif port == "D" and type_ in REGISTERS:
+            yield out, j
+        elif type_ == "$mem_v2" and port in ("WR_DATA", "WR_EN"):
+            width = int(cell["parameters"]["WIDTH"], 2)
+            yield from ((out, k) for k in range(j % width, bits, width))
+        else:
+            yield from ((out, k) for k in range(bits))
