@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Proofs of the RTL in a folder, for all operands. Only its record and Verilog are read; the core is not built again."""
+"""Proofs of the RTL in a folder, for all operands. Only record and Verilog are read; the core is not built again."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def prove(path: str | Path, *, public_modulus: bool = False) -> Proof:
     if not isinstance(top, str) or not _NAME.fullmatch(top):
         raise ValueError(f"{record_file}: 'top' is missing or no name of a module")
     found = constant_time(Netlist.read(verilog, top), (*PUBLIC, *(["k_m"] if public_modulus else [])))
-    about = {
+    about: dict[str, Any] = {
         "name": folder.resolve().name,
         **{key: record.get(key) for key in ("design", "modulus_name", "modulus_bits", "io") if key in record},
         "top": top,
