@@ -22,7 +22,7 @@ def folder(path, verilog, **record):
 def test_a_planted_leak_is_open_with_its_path(leak, tmp_path):
     done = modmill("prove", folder(tmp_path / "leaking", leaking(*LEAKS[leak])))
     assert done.returncode == 1
-    assert done.stdout.startswith("OPEN constant time of leaking: i_ready, o_valid and k_ready do")
+    assert done.stdout.startswith("OPEN constant time of leaking\n  OPEN core: i_ready, o_valid and k_ready do not")
     (path,) = (line for line in done.stdout.splitlines() if " -> " in line)
     assert path.strip().startswith("i_") and " -> count" in path
 
@@ -47,7 +47,7 @@ def test_a_core_that_build_wrote_is_proved_and_an_edited_one_is_named(tmp_path):
 
 def test_a_table_is_listed_with_its_address(tmp_path):
     done = modmill("prove", folder(tmp_path / "core", leaking(*NONE)))
-    assert "table_: 4 words of 5 bits, written; addresses from i_a; " in done.stdout
+    assert "memory table_: 4 words of 5 bits, written; addresses from i_a\n" in done.stdout
 
 
 def test_folders_that_are_none_are_refused(tmp_path):

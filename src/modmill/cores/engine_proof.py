@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Constant time of a machine for powers or curves, proved on its netlist.
+
+Numbers, digits of exponents and scalars, and the words of a header come on the same port i_data. The machine's states
+tell them apart: a word that it takes in one of the states `HEADERS` is a word of a header. Two runs are compared that
+have the same pauses, resets and header words, and any other words; `flow.lockstep` follows the machine's states.
+"""
+
+from __future__ import annotations
+
+from modmill.flow.constant_time import HANDSHAKE, ConstantTime, require_clock
+from modmill.flow.lockstep import Explored, Gates, View, explore
+from modmill.flow.netlist import Bit, Netlist
+
+HEADERS = ("message_command", "message_passes", "message_count")
+"""States in which the machine takes the command of a message, the passes of a loop, the number of words of digits."""
+_STATE = "message_"
+_WAITING = "waiting"
+_KEPT = "setup"
+"""Register that says whether the word is the command of SETUP."""
+_PACKET = "packet_state"
+_PACKET_HEADERS = (0, 1, 2)
+"""Values of the router's state in which it takes the words of a packet's head."""
+
+
+def machine_time(net: Netlist, power_up: int = 1) -> ConstantTime:
+    """Prove that the handshake of one machine depends on no other words than those of headers.
+
+    Raises ValueError if the netlist is not that of a machine."""
+    require_clock(net)
+    ports = net.module["ports"]
+    gates = Gates(net, HANDSHAKE)
+    names = _names(gates)
+    states = [n for n in gates.registers if any(x.startswith(_STATE) for x in names[n])]
+    waiting = [n for n in gates.registers if _WAITING in names[n]]
+    headers = [n for n in states if set(HEADERS) & set(names[n])]
+    data = [n for n, bit in gates.inputs.items() if bit in ports["i_data"]["bits"]]
+    words = gates.after(data)
+    if not headers or len(waiting) != 1:
+        raise ValueError("the netlist has no states of messages, so it is not known which words are headers")
+    kept = [*words, *(n for n in gates.registers if _KEPT in names[n])]
+    public = ([((n, 1), (waiting[0], 1)) for n in headers], words)
+    view = View(data, [*states, *waiting, *kept], kept, public)
+    return _result(gates, names, explore(gates, view, power_up=power_up), tuple(n for n in HANDSHAKE if n in ports))
+
+
+def router_time(net: Netlist) -> ConstantTime:
+    """Prove the same of the router of several machines: its handshakes depend on the heads of packets only."""
+    require_clock(net)
+    ports = net.module["ports"]
+    handshake = tuple(n for n, p in ports.items() if p["direction"] == "output" and not n.endswith("_data"))
+    gates = Gates(net, handshake)
+    names = _names(gates)
+    data = [
+        n for n, bit in gates.inputs.items() if any(bit in p["bits"] for x, p in ports.items() if x.endswith("_data"))
+    ]
+    named = net.module["netnames"].items()
+    state: list[Bit] = next((found["bits"] for name, found in named if name.endswith(_PACKET)), [])
+    tracked = [gates.index[bit] for bit in state if bit in gates.index]
+    if not tracked or len(tracked) != len(state):
+        raise ValueError("the router has no state of packets, so it is not known which words are heads")
+    i_data = [n for n in data if gates.inputs[n] in ports["i_data"]["bits"]]
+    conditions = [[(n, value >> k & 1) for k, n in enumerate(tracked)] for value in _PACKET_HEADERS]
+    return _result(gates, names, explore(gates, View(data, tracked, (), (conditions, i_data))), handshake)
+
+
+def _names(gates: Gates) -> dict[int, list[str]]:
+    """The names of registers and ports in the source, the shortest first."""
+    found: dict[int, list[str]] = {n: [] for n in (*gates.registers, *gates.inputs, *gates.outputs)}
+    for name, net in gates.net.module["netnames"].items():
+        if not net["hide_name"]:
+            for bit in net["bits"]:
+                if gates.index.get(bit) in found:
+                    found[gates.index[bit]].append(name)
+    return {n: sorted(texts, key=len) for n, texts in found.items()}
+
+
+def _result(gates: Gates, names: dict[int, list[str]], found: Explored, handshake: tuple[str, ...]) -> ConstantTime:
+    reached = next((n for n in gates.outputs if n in found.differing), None)
+    nets = found.path(reached) if reached is not None else []
+    path = tuple(dict.fromkeys((names.get(n) or [f"net {n}"])[0] for n in nets))
+    return ConstantTime(("i_data",), handshake, path, ())
