@@ -9,9 +9,12 @@ have the same pauses, resets and header words, and any other words; `flow.lockst
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from modmill.flow.constant_time import HANDSHAKE, ConstantTime, require_clock
-from modmill.flow.lockstep import Explored, Gates, View, explore
-from modmill.flow.netlist import Bit, Netlist
+from modmill.flow.gates import Gates
+from modmill.flow.lockstep import Explored, View, explore
+from modmill.flow.netlist import Netlist
 
 HEADERS = ("message_command", "message_passes", "message_count")
 """States in which the machine takes the command of a message, the passes of a loop, the number of words of digits."""
@@ -36,13 +39,13 @@ def machine_time(net: Netlist, power_up: int = 1) -> ConstantTime:
     waiting = [n for n in gates.registers if _WAITING in names[n]]
     headers = [n for n in states if set(HEADERS) & set(names[n])]
     data = [n for n, bit in gates.inputs.items() if bit in ports["i_data"]["bits"]]
-    words = gates.after(data)
-    if not headers or len(waiting) != 1:
+    words = _held(gates, data, waiting)
+    if not headers or not words:
         raise ValueError("the netlist has no states of messages, so it is not known which words are headers")
     kept = [*words, *(n for n in gates.registers if _KEPT in names[n])]
     public = ([((n, 1), (waiting[0], 1)) for n in headers], words)
     view = View(data, [*states, *waiting, *kept], kept, public)
-    return _result(gates, names, explore(gates, view, power_up=power_up), tuple(n for n in HANDSHAKE if n in ports))
+    return _result(gates, names, explore(gates, view, power_up=power_up), ("i_data",), _present(ports))
 
 
 def router_time(net: Netlist) -> ConstantTime:
@@ -55,14 +58,34 @@ def router_time(net: Netlist) -> ConstantTime:
     data = [
         n for n, bit in gates.inputs.items() if any(bit in p["bits"] for x, p in ports.items() if x.endswith("_data"))
     ]
-    named = net.module["netnames"].items()
-    state: list[Bit] = next((found["bits"] for name, found in named if name.endswith(_PACKET)), [])
-    tracked = [gates.index[bit] for bit in state if bit in gates.index]
-    if not tracked or len(tracked) != len(state):
+    found = [nn["bits"] for name, nn in net.module["netnames"].items() if name.rpartition(".")[2] == _PACKET]
+    states = [[gates.index.get(bit, -1) for bit in bits] for bits in found]
+    tracked = next((nets for nets in states if set(nets) <= gates.registers.keys()), [])
+    if not tracked:
         raise ValueError("the router has no state of packets, so it is not known which words are heads")
     i_data = [n for n in data if gates.inputs[n] in ports["i_data"]["bits"]]
-    conditions = [[(n, value >> k & 1) for k, n in enumerate(tracked)] for value in _PACKET_HEADERS]
-    return _result(gates, names, explore(gates, View(data, tracked, (), (conditions, i_data))), handshake)
+    offered = [(n, 1) for n, bit in gates.inputs.items() if bit in ports["i_valid"]["bits"]]
+    conditions = [[*offered, *((n, value >> k & 1) for k, n in enumerate(tracked))] for value in _PACKET_HEADERS]
+    view = View(data, tracked, (), (conditions, i_data), [n for n, _ in offered])
+    told = tuple(x for x, p in ports.items() if p["direction"] == "input" and x.endswith("_data"))
+    return _result(gates, names, explore(gates, view), told, handshake)
+
+
+def _present(ports: Collection[str]) -> tuple[str, ...]:
+    return tuple(n for n in HANDSHAKE if n in ports)
+
+
+def _held(gates: Gates, data: Collection[int], waiting: Sequence[int]) -> list[int]:
+    """The bits of the register that takes words from ``data`` unless one is ``waiting``; empty if there is none."""
+    found = []
+    for cell in gates.net.cells.values():
+        pins, parameters = cell["connections"], cell["parameters"]
+        if cell["type"] == "$dffe" and all(gates.index.get(bit) in data for bit in pins["D"]):
+            enable = gates.index.get(pins["EN"][0], -1)
+            free = waiting if not int(parameters["EN_POLARITY"], 2) else [gates.inverse(n) for n in waiting]
+            if enable in free:
+                found += [gates.index[bit] for bit in pins["Q"]]
+    return [n for n in found if n in gates.registers]
 
 
 def _names(gates: Gates) -> dict[int, list[str]]:
@@ -76,8 +99,10 @@ def _names(gates: Gates) -> dict[int, list[str]]:
     return {n: sorted(texts, key=len) for n, texts in found.items()}
 
 
-def _result(gates: Gates, names: dict[int, list[str]], found: Explored, handshake: tuple[str, ...]) -> ConstantTime:
+def _result(
+    gates: Gates, names: dict[int, list[str]], found: Explored, data: tuple[str, ...], handshake: tuple[str, ...]
+) -> ConstantTime:
     reached = next((n for n in gates.outputs if n in found.differing), None)
     nets = found.path(reached) if reached is not None else []
     path = tuple(dict.fromkeys((names.get(n) or [f"net {n}"])[0] for n in nets))
-    return ConstantTime(("i_data",), handshake, path, ())
+    return ConstantTime(data, handshake, path, ())

@@ -2,443 +2,20 @@
 # Copyright The Modmill authors
 """Two runs of a netlist in lock-step, over all states that a choice of its registers can have.
 
-A net is 0, 1, unknown but equal in both runs, or may differ: two planes of bits, value and unknown, with unknown and
-value both set for "may differ". Many states are evaluated at once, one in each bit of Python's integers.
-
-`Gates` is the part of a netlist on which some nets depend, as gates. `explore` follows some of its registers, the
-`tracked` ones, from the reset through all values that they can have; all other registers are unknown, and equal unless
-they were found to differ. So the result holds for all values of what is not tracked.
+`explore` follows some registers, the tracked ones, from the reset through all values that they can have. All others are
+unknown, and equal in both runs unless they were found to differ; so the result holds for all values of what is not
+tracked. A net's four values are those of `flow.gates`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from modmill.flow.netlist import REGISTERS, Bit, Cell, Netlist, behind
+from modmill.flow.gates import DIFFERS, EQUAL, Gates, lanes_of, plane
 
-EQUAL, DIFFERS = 2, 3
-"""Values of a net besides 0 and 1, as value + 2 unknown."""
 _MOST_SPLITS = 64
 """Most unknown nets of one step whose two values are followed."""
-
-
-@dataclass
-class _Read:
-    """A read port of a memory: nets of its address and of its data, by column."""
-
-    memory: Memory
-    address: list[int]
-    data: dict[int, int]
-
-
-@dataclass
-class Memory:
-    """A memory: initial words (value, unknown), and the pattern (value, known bits) of the addresses that are
-    written. ``cause``: a net by which what is written may differ, if
-    one is known."""
-
-    name: str
-    words: list[tuple[int, int]]
-    width: int
-    pattern: tuple[int, int] | None
-    writes: list[tuple[list[int], list[int], list[int]]] = field(default_factory=list)
-    cause: int | None = None
-
-    def written(self, word: int) -> bool:
-        """Whether some write may change this word."""
-        return self.pattern is not None and (word ^ self.pattern[0]) & self.pattern[1] == 0
-
-
-class Gates:
-    """The gates on which nets of ports depend, and the registers between them.
-
-    ``registers``: for each output bit of a register its next value's net. ``inputs``: nets of ports and constants."""
-
-    def __init__(self, net: Netlist, outputs: Collection[str]) -> None:
-        self.net = net
-        self.index: dict[Bit, int] = {}
-        self._code: list[str] = []
-        self._drives: dict[int, tuple[int, ...]] = {}
-        self.registers: dict[int, int] = {}
-        self.reads: list[_Read] = []
-        self.memories: dict[str, Memory] = {}
-        self._memory_of: dict[int, Memory] = {}
-        self.count = 0
-        self.constants = {bit: self._net() for bit in ("0", "1", "x")}
-        self.index.update(self.constants)
-        self._drivers = {
-            bit: (name, port, k)
-            for name, cell in net.cells.items()
-            for port, bits in cell["connections"].items()
-            if cell["port_directions"][port] == "output"
-            for k, bit in enumerate(bits)
-        }
-        cone = self._cone([b for n in outputs if n in net.module["ports"] for b in net.module["ports"][n]["bits"]])
-        self.inputs = {self._of(b): b for b in cone if b not in self._drivers}
-        self.outputs = [self._of(b) for n in outputs for b in net.module["ports"].get(n, {"bits": []})["bits"]]
-        self._build(cone)
-        self._parts = self._compiled()
-
-    # ---- construction
-
-    def _net(self) -> int:
-        self.count += 1
-        return self.count - 1
-
-    def _of(self, bit: Bit) -> int:
-        """Number of a net of the netlist."""
-        if bit == "z":
-            bit = "x"
-        if bit not in self.index:
-            self.index[bit] = self._net()
-        return self.index[bit]
-
-    def _cone(self, bits: Iterable[Bit]) -> set[Bit]:
-        todo = [b for b in bits if isinstance(b, int)]
-        seen = set[Bit](todo)
-        while todo:
-            if driver := self._drivers.get(todo.pop()):
-                name, port, k = driver
-                cell = self.net.cells[name]
-                for p, j in behind(cell, port, k):
-                    bit = cell["connections"][p][j]
-                    if isinstance(bit, int) and bit not in seen:
-                        seen.add(bit)
-                        todo.append(bit)
-        return seen
-
-    def _build(self, cone: set[Bit]) -> None:
-        """Add gates in an order in which each comes after those that drive it."""
-        cells = dict.fromkeys(self._drivers[b][0] for b in sorted(cone, key=str) if b in self._drivers)
-        done, states = set[str](), []
-        for first in cells:
-            stack = [first]
-            while stack:
-                name = stack[-1]
-                cell = self.net.cells[name]
-                state = cell["type"] in REGISTERS
-                if name in done or state:
-                    stack.pop()
-                    if state and name not in done:
-                        done.add(name)
-                        states.append(name)
-                    continue
-                waits = [
-                    self._drivers[b][0]
-                    for port, bits in cell["connections"].items()
-                    if cell["port_directions"][port] == "input" and not _only_written(cell, port)
-                    for b in bits
-                    if b in self._drivers and self._drivers[b][0] not in done
-                ]
-                waits = [n for n in waits if self.net.cells[n]["type"] not in REGISTERS]
-                if waits:
-                    if len(stack) > len(self.net.cells):
-                        raise ValueError(f"a loop of gates through {self.net.source(name)[1]}")
-                    stack += waits[:1]
-                    continue
-                stack.pop()
-                done.add(name)
-                self._cell(name, cell, cone)
-        for name in states:
-            self._register(self.net.cells[name], cone)
-        for memory in self.memories.values():
-            self._writes(memory)
-
-    def gate(self, kind: str, *ins: int, out: int | None = None) -> int:
-        """Add a gate: not, and, or, xor, mux (a, b, select)."""
-        o = self._net() if out is None else out
-        self._code.append(_RULES[kind].format(*ins, o=o))
-        self._drives[o] = ins
-        return o
-
-    def after(self, nets: Iterable[int]) -> list[int]:
-        """The registers whose next value depends on these nets in the same cycle."""
-        users: dict[int, list[int]] = {}
-        for out, ins in self._drives.items():
-            for n in ins:
-                users.setdefault(n, []).append(out)
-        todo = list(nets)
-        seen = set(todo)
-        while todo:
-            new = [m for m in users.get(todo.pop(), ()) if m not in seen]
-            seen.update(new)
-            todo += new
-        return [n for n, following in self.registers.items() if following in seen]
-
-    def _any(self, nets: Sequence[int], kind: str = "or") -> int:
-        found = list(nets) or [self.constants["0"]]
-        while len(found) > 1:
-            found = [self.gate(kind, *found[k : k + 2]) if k + 1 < len(found) else found[k]
-                     for k in range(0, len(found), 2)]  # fmt: skip
-        return found[0]
-
-    def _cell(self, name: str, cell: Cell, cone: set[Bit]) -> None:
-        type_, pins = cell["type"], {p: [self._of(b) for b in bits] for p, bits in cell["connections"].items()}
-        if type_ == "$mem_v2":
-            self._memory(name, cell, cone)
-            return
-        if set(pins) - {"A", "B", "S", "Y"}:
-            raise ValueError(f"cells of type {type_} have no rule")
-        y, parameters = pins["Y"], cell["parameters"]
-        n = max(len(pins.get(p, ())) for p in ("A", "B", "Y")) if type_ in _BY_WIDTH else 0
-        a, b = (_extended(pins.get(p, []), n, self.constants["0"], int(parameters.get(f"{p}_SIGNED", "0"), 2))
-                for p in ("A", "B"))  # fmt: skip
-        found: list[int]
-        if type_ in ("$and", "$or", "$xor"):
-            found = [self.gate(type_[1:], *x) for x in zip(a, b, strict=True)]
-        elif type_ == "$xnor":
-            found = [self.gate("not", self.gate("xor", *x)) for x in zip(a, b, strict=True)]
-        elif type_ in ("$not", "$pos"):
-            found = [self.gate("not", x) for x in a] if type_ == "$not" else a
-        elif type_ == "$mux":
-            found = [self.gate("mux", *x, pins["S"][0]) for x in zip(a, b, strict=True)]
-        elif type_ == "$pmux":
-            found = a
-            for k, select in enumerate(pins["S"]):
-                part = b[k * len(a) : (k + 1) * len(a)]
-                found = [self.gate("mux", *x, select) for x in zip(found, part, strict=True)]
-        elif type_ in ("$eq", "$ne"):
-            differ = self._any([self.gate("xor", *x) for x in zip(a, b, strict=True)])
-            found = [differ if type_ == "$ne" else self.gate("not", differ)]
-        elif type_ in ("$reduce_or", "$reduce_bool", "$logic_not"):
-            found = [self._any(a)] if type_ != "$logic_not" else [self.gate("not", self._any(a))]
-        elif type_ in ("$reduce_and", "$reduce_xor"):
-            found = [self._any(a, type_.rpartition("_")[2])]
-        elif type_ in ("$logic_and", "$logic_or"):
-            found = [self.gate(type_[7:], self._any(a), self._any(b))]
-        elif type_ in ("$add", "$sub"):
-            found = self._sum(a, b, type_ == "$sub")
-        else:  # unknown, equal if all inputs are
-            ins = sorted({x for p, nets in pins.items() if p != "Y" for x in nets})
-            found = [self.gate("opaque", self._any([self.gate("opaque", x) for x in ins]))] * len(y)
-        zero = self.constants["0"]
-        for k, out in enumerate(y):
-            self._copy(found[k] if k < len(found) else zero, out)
-
-    def _copy(self, net: int, out: int) -> None:
-        self.gate("copy", net, out=out)
-
-    def _sum(self, a: Sequence[int], b: Sequence[int], less: bool) -> list[int]:
-        carry, out = self.constants["1" if less else "0"], []
-        for x, given in zip(a, b, strict=True):
-            y = self.gate("not", given) if less else given
-            half = self.gate("xor", x, y)
-            out.append(self.gate("xor", half, carry))
-            carry = self.gate("mux", x, carry, half)
-        return out
-
-    def _register(self, cell: Cell, cone: set[Bit]) -> None:
-        pins, parameters = cell["connections"], cell["parameters"]
-
-        def control(port: str) -> int:
-            net = self._of(pins[port][0])
-            return net if int(parameters[f"{port}_POLARITY"], 2) else self.gate("not", net)
-
-        enable = control("EN") if "EN" in pins else None
-        reset = control("SRST") if "SRST" in pins else None
-        value = parameters.get("SRST_VALUE", "")
-        for k, bit in enumerate(pins["Q"]):
-            if bit not in cone:
-                continue
-            q, following = self._of(bit), self._of(pins["D"][k])
-            if enable is not None and cell["type"] != "$sdffce":
-                following = self.gate("mux", q, following, enable)
-            if reset is not None:
-                following = self.gate("mux", following, self._of(value[-1 - k]), reset)
-            if enable is not None and cell["type"] == "$sdffce":
-                following = self.gate("mux", q, following, enable)
-            self.registers[q] = following
-
-    def _memory(self, name: str, cell: Cell, cone: set[Bit]) -> None:
-        pins, parameters = cell["connections"], cell["parameters"]
-        width, size, bits = (int(parameters[key], 2) for key in ("WIDTH", "SIZE", "ABITS"))
-        if "1" in parameters["RD_CLK_ENABLE"]:
-            raise ValueError(f"memory {name} has a register in a read port")
-        text = parameters["INIT"]
-        words = [text[len(text) - (w + 1) * width : len(text) - w * width] for w in range(size)]
-        if len(text) < size * width:
-            words = ["x" * width] * size
-        known = [(int(w.replace("x", "0"), 2), int("".join("1" if c == "x" else "0" for c in w), 2)) for w in words]
-        memory = self.memories[name] = Memory(name, known, width, self._pattern(cell))
-        for port in range(int(parameters["RD_PORTS"], 2)):
-            data = pins["RD_DATA"][port * width : (port + 1) * width]
-            outs = {k: self._of(b) for k, b in enumerate(data) if b in cone}
-            if outs:
-                address = [self._of(b) for b in pins["RD_ADDR"][port * bits : (port + 1) * bits]]
-                self._code.append(f"read({len(self.reads)}, V, U, M)")
-                self.reads.append(_Read(memory, address, outs))
-                self._drives |= {net: tuple(address) for net in outs.values()}
-                self._memory_of |= dict.fromkeys(outs.values(), memory)
-
-    def _pattern(self, cell: Cell) -> tuple[int, int] | None:
-        """Value and known bits of all addresses at which a memory is written."""
-        pins, parameters = cell["connections"], cell["parameters"]
-        bits, width, ports = (int(parameters[key], 2) for key in ("ABITS", "WIDTH", "WR_PORTS"))
-        found: tuple[int, int] | None = None
-        for port in range(ports):
-            value = known = 0
-            enable = pins["WR_EN"][port * width]
-            for k, bit in enumerate(pins["WR_ADDR"][port * bits : (port + 1) * bits]):
-                constant = self._while_enabled(bit, enable)
-                if constant in ("0", "1"):
-                    known |= 1 << k
-                    value |= int(constant) << k
-            if found is None:
-                found = value, known
-            else:
-                same = found[1] & known & ~(found[0] ^ value)
-                found = value & same, same
-        return found
-
-    def _while_enabled(self, bit: Bit, enable: Bit) -> Bit:
-        """The bit of an address of a write, seen through the multiplexer that gives x while nothing is written."""
-        for _ in range(8):
-            if bit not in self._drivers or enable not in self._drivers:
-                return bit
-            (name, _, k), (other, _, j) = self._drivers[bit], self._drivers[enable]
-            one, two = self.net.cells[name], self.net.cells[other]
-            if one["type"] != "$mux" or one["connections"]["A"][k] != "x":
-                return bit
-            select = one["connections"]["S"][0]
-            gated = two["type"] == "$mux" and two["connections"]["S"][0] == select and two["connections"]["A"][j] == "0"
-            if select != enable and not gated:
-                return bit
-            bit = one["connections"]["B"][k]
-        return bit
-
-    def _writes(self, memory: Memory) -> None:
-        cell = self.net.cells[memory.name]
-        pins, parameters = cell["connections"], cell["parameters"]
-        bits, width = int(parameters["ABITS"], 2), memory.width
-        for port in range(int(parameters["WR_PORTS"], 2)):
-            address, data, enable = (
-                [self._of(b) for b in pins[p][port * n : (port + 1) * n]]
-                for p, n in (("WR_ADDR", bits), ("WR_DATA", width), ("WR_EN", width))
-            )
-            used = {k for read in self.reads if read.memory is memory for k in read.data}
-            known = [n for n in address if n in self._drives or n in self.inputs or n in self.registers]
-            memory.writes.append((known, [data[k] for k in used], [enable[k] for k in used]))
-
-    def _compiled(self) -> list[Callable[..., None]]:
-        made = []
-        for at in range(0, len(self._code), 2000):
-            text = "def part(V, U, M, read):\n " + "\n ".join(self._code[at : at + 2000] or ["pass"])
-            scope: dict[str, Any] = {}
-            exec(compile(text, "gates", "exec"), scope)
-            made.append(scope["part"])
-        return made
-
-    # ---- evaluation
-
-    def evaluate(self, V: list[int], U: list[int], lanes: int) -> None:
-        """Set all nets from registers and inputs, for states in ``lanes`` bits."""
-        M = (1 << lanes) - 1
-        V[self.constants["0"]] = U[self.constants["0"]] = V[self.constants["x"]] = U[self.constants["1"]] = 0
-        V[self.constants["1"]] = U[self.constants["x"]] = M
-        for part in self._parts:
-            part(V, U, M, self._read)
-
-    def _read(self, number: int, V: list[int], U: list[int], M: int) -> None:
-        read, lanes = self.reads[number], M.bit_length()
-        words = []
-        for lane in range(lanes):
-            value, unknown = (sum((p[n] >> lane & 1) << k for k, n in enumerate(read.address)) for p in (V, U))
-            words.append(self._word(read.memory, value, unknown))
-        for k, net in read.data.items():
-            V[net], U[net] = (_plane([word[half] >> k & 1 for word in words]) for half in (0, 1))
-
-    def _word(self, memory: Memory, value: int, unknown: int) -> tuple[int, int]:
-        """The word (value, unknown) at an address; the union of the words if the address is unknown."""
-        full = (1 << memory.width) - 1
-        if value & unknown:
-            return full, full
-        free = [k for k in range(unknown.bit_length()) if unknown >> k & 1]
-        if len(free) > 12:
-            free_words: Iterable[int] = (w for w in range(len(memory.words)) if (w ^ value) & ~unknown == 0)
-        else:
-            free_words = (value | sum((n >> i & 1) << k for i, k in enumerate(free)) for n in range(1 << len(free)))
-        ones = zeros = maybe = differ = 0
-        for w in free_words:
-            if w >= len(memory.words) or memory.written(w):
-                differ |= full if memory.cause is not None else 0
-                maybe = full
-            else:
-                v, u = memory.words[w]
-                ones, zeros, maybe = ones | v & ~u, zeros | ~v & ~u & full, maybe | u
-            if differ:
-                break
-        maybe |= ones & zeros
-        return (ones & ~maybe) | differ, maybe | differ
-
-    def leaf(self, net: int, lane: int, V: list[int], U: list[int], free: Collection[int]) -> int | None:
-        """A net among ``free`` that is unknown but equal in this lane, and on which an unknown net depends."""
-        todo, seen = [net], {net}
-        while todo:
-            n = todo.pop()
-            if not U[n] >> lane & 1:
-                continue
-            if n in free:
-                if not V[n] >> lane & 1:
-                    return n
-                continue
-            for m in self._drives.get(n, ()):
-                if m not in seen:
-                    seen.add(m)
-                    todo.append(m)
-        return None
-
-    def cause(self, net: int, lane: int, V: list[int], U: list[int]) -> int:
-        """A register or input that may differ in this lane, and by which a net may differ."""
-        todo, seen = [net], {net}
-        while todo:
-            n = todo.pop(0)
-            if not V[n] & U[n] >> lane & 1 or n in self.constants.values():
-                continue
-            if n in self.registers or n in self.inputs:
-                return n
-            if n in self._memory_of and self._memory_of[n].cause is not None:
-                return self._memory_of[n].cause or 0
-            todo += [m for m in self._drives.get(n, ()) if m not in seen]
-            seen.update(todo)
-        return net
-
-
-_RULES = {
-    "copy": "V[{o}] = V[{0}]; U[{o}] = U[{0}]",
-    "not": "V[{o}] = M ^ V[{0}] ^ U[{0}]; U[{o}] = U[{0}]",
-    "opaque": "V[{o}] = V[{0}] & U[{0}]; U[{o}] = M",
-    "and": "a=V[{0}]; b=V[{1}]; c=U[{0}]; d=U[{1}]; n=(a|c)&(b|d); u=(c|d)&n; "
-    "U[{o}]=u; V[{o}]=(n^u)|(u&(a&c|b&d))",
-    "or": "a=V[{0}]; b=V[{1}]; c=U[{0}]; d=U[{1}]; n=(a&~c)|(b&~d); u=(c|d)&~n; U[{o}]=u; V[{o}]=n|(u&(a&c|b&d))",
-    "xor": "a=V[{0}]; b=V[{1}]; c=U[{0}]; d=U[{1}]; u=c|d; U[{o}]=u; V[{o}]=(u&(a&c|b&d))|((a^b)&~u)",
-    "mux": "a=V[{0}]; b=V[{1}]; s=V[{2}]; c=U[{0}]; d=U[{1}]; t=U[{2}]; e=M&~(c|d|(a^b)); w=t&~e; k=s&~t; z=M&~(s|t); "
-    "U[{o}]=z&c|k&d|w; V[{o}]=z&a|k&b|t&e&a|w&(a&c|b&d|s)",
-}  # fmt: skip
-"""Value and unknown of each kind of gate. a, b: values; c, d: unknown; in mux: s, t of the select, e: both operands are
-the same constant."""
-_BY_WIDTH = {"$and", "$or", "$xor", "$xnor", "$not", "$pos", "$eq", "$ne", "$add", "$sub"}
-
-
-def _extended(nets: list[int], width: int, zero: int, signed: int) -> list[int]:
-    return nets + [nets[-1] if signed else zero] * (width - len(nets)) if nets and width else nets
-
-
-def _only_written(cell: Cell, port: str) -> bool:
-    return cell["type"] == "$mem_v2" and port in ("WR_ADDR", "WR_DATA", "WR_EN")
-
-
-def _plane(bits: Iterable[int]) -> int:
-    """Bits of lanes as an integer, lane 0 lowest."""
-    return sum(bit << lane for lane, bit in enumerate(bits))
-
-
-def _lanes(plane: int) -> list[int]:
-    """The lanes whose bit is 1."""
-    return [lane for lane in range(plane.bit_length()) if plane >> lane & 1]
-
-
 State = tuple[int, ...]
 """Values of the tracked registers."""
 
@@ -447,12 +24,14 @@ State = tuple[int, ...]
 class View:
     """What `explore` follows. ``data``: inputs that may differ. ``tracked``: registers. ``kept``: tracked registers
     whose unknown next value stays unknown; for the others both values are followed. ``public``: (conditions, nets):
-    while all of the pairs (net, value) of a condition hold, these nets are equal in both runs by declaration."""
+    while all of the pairs (net, value) of a condition hold, these nets are equal in both runs by declaration.
+    ``inputs``: inputs both of whose values are followed in every step."""
 
     data: Collection[int]
     tracked: Sequence[int]
     kept: Collection[int] = ()
     public: tuple[Sequence[Sequence[tuple[int, int]]], Sequence[int]] = ((), ())
+    inputs: Sequence[int] = ()
 
 
 @dataclass
@@ -522,7 +101,7 @@ class _Exploration:
         if self._reset >= 0:
             V[self._reset], U[self._reset] = M * reset, 0
         for k, n in enumerate(self.view.tracked):
-            V[n], U[n] = _plane(s[k] & 1 for s in states), _plane(s[k] >> 1 for s in states)
+            V[n], U[n] = plane(s[k] & 1 for s in states), plane(s[k] >> 1 for s in states)
         for n, (mask, value) in pinned.items():
             V[n], U[n] = (V[n] & ~mask) | (value & mask), U[n] & ~mask
         conditions, nets = self.view.public
@@ -544,6 +123,8 @@ class _Exploration:
     def _step(self, states: list[State], reset: int) -> list[State]:
         """The next values of the tracked registers; unknown ones are followed with both values."""
         pinned: dict[int, _Planes] = {}
+        for n in self.view.inputs:
+            states, pinned = _split(states, pinned, {n: [*range(len(states))]})
         for _ in range(_MOST_SPLITS):
             V, U, lanes = self._evaluated(states, reset, pinned)
             leaves = self._leaves(V, U)
@@ -565,8 +146,8 @@ class _Exploration:
         done = set[int]()
         for n in self._resolved:
             f = self.gates.registers[n]
-            if plane := U[f] & ~V[f]:
-                for lane in _lanes(plane):
+            if unknown := U[f] & ~V[f]:
+                for lane in lanes_of(unknown):
                     leaf = None if lane in done else self.gates.leaf(f, lane, V, U, self._free)
                     if leaf is not None:
                         leaves.setdefault(leaf, []).append(lane)
@@ -588,8 +169,8 @@ class _Exploration:
                         if memory.cause is None and (there := V[n] & U[n] & may):
                             memory.cause = self._cause(n, there, V, U)
 
-    def _cause(self, net: int, plane: int, V: list[int], U: list[int]) -> int:
-        return self.gates.cause(net, (plane & -plane).bit_length() - 1, V, U)
+    def _cause(self, net: int, where: int, V: list[int], U: list[int]) -> int:
+        return self.gates.cause(net, (where & -where).bit_length() - 1, V, U)
 
 
 _Planes = tuple[int, int]
@@ -600,11 +181,11 @@ def _split(
 ) -> tuple[list[State], dict[int, _Planes]]:
     """Duplicate lanes: in the copy the leaf is 1, in the original 0."""
     order = [*range(len(states)), *(lane for where in leaves.values() for lane in where)]
-    planes = {n: [_plane(p >> lane & 1 for lane in order) for p in pinned.get(n, (0, 0))] for n in {*pinned, *leaves}}
+    planes = {n: [plane(p >> lane & 1 for lane in order) for p in pinned.get(n, (0, 0))] for n in {*pinned, *leaves}}
     at = len(states)
     for n, where in leaves.items():
         copies = ((1 << len(where)) - 1) << at
-        planes[n][0] |= copies | _plane(int(lane in where) for lane in range(len(states)))
+        planes[n][0] |= copies | plane(int(lane in where) for lane in range(len(states)))
         planes[n][1] |= copies
         at += len(where)
     return [states[lane] for lane in order], {n: (mask, value) for n, (mask, value) in planes.items()}
