@@ -383,7 +383,7 @@ class Gates:
         todo, seen = [net], {net}
         while todo:
             n = todo.pop(0)
-            if not V[n] & U[n] >> lane & 1 or n in self.constants.values():
+            if not (V[n] & U[n]) >> lane & 1 or n in self.constants.values():
                 continue
             if n in self.registers or n in self.inputs:
                 return n

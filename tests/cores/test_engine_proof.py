@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Constant time of machines: proved for small ones, and planted leaks of numbers and digits are found."""
+
+import copy
+
+import pytest
+
+from modmill.cores import proof
+from modmill.cores.ecc import machine as ecc
+from modmill.cores.engine_proof import machine_time, router_time
+from modmill.cores.rsa import machine as rsa
+from modmill.engines.machine.cluster import Router
+from modmill.flow.emit import netlist
+from modmill.flow.netlist import Netlist
+from modmill.numbers.curves.affine import Weierstrass
+from modmill.studies.mutate import ENGINES
+
+CURVE = Weierstrass(11, (2, 4), 13, a=1, b=6)
+LEAKS = {
+    "a run that ends sooner": ("busy", "number_163.number"),
+    "a store that stalls": ("message_store", "number_163.number"),
+    "a state that looks at a word": ("message_start", "number_163.i_data"),
+    "an instruction chosen by a digit": ("sequencer.base", "sequencer.table_.digits"),
+    "a table with slow words": ("sequencer.s_ready", "sequencer.unit.a"),
+}
+"""A register of control, and the net of data that is added to its next value."""
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return Netlist.read(ENGINES["ecc"]().verilog, "ecc").module
+
+
+def planted(module, register, source):
+    """The netlist with one bit of data in the next value of a register's lowest bit."""
+    net = Netlist(copy.deepcopy(module))
+    (q, *_), (bit, *_) = (net.module["netnames"][name]["bits"] for name in (register, source))
+    pins = next(c["connections"] for c in net.cells.values() if q in c["connections"].get("Q", ()))
+    k = pins["Q"].index(q)
+    pins["D"][k] = net.add("$xor", A=[pins["D"][k]], B=[bit])[0]
+    return Netlist(net.module)
+
+
+def test_a_machine_for_a_curve_is_proved(machine):
+    assert machine_time(Netlist(copy.deepcopy(machine))).state == "PROVED"
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_planted_leak_is_found_with_its_path(machine, leak):
+    found = machine_time(planted(machine, *LEAKS[leak]))
+    assert found.state == "OPEN"
+    assert len(found.path) > 2 and found.path[-1] in found.handshake
+
+
+def test_words_are_public_in_no_other_state(machine):
+    """Without the states of headers, nothing says which words are public."""
+    net = Netlist(copy.deepcopy(machine))
+    for name in list(net.module["netnames"]):
+        if name in ("message_command", "message_passes", "message_count"):
+            net.module["netnames"][f"other_{name}"] = net.module["netnames"].pop(name)
+    with pytest.raises(ValueError, match="which words are headers"):
+        machine_time(net)
+
+
+def test_digits_beside_the_fields_of_control_stay_open():
+    """In a table so narrow that digits share columns with control, the proof does not go through; it is not claimed."""
+    found = machine_time(Netlist.read(ENGINES["rsa"]().verilog, "engine"))
+    assert found.state == "OPEN" and "sequencer.table_.bank0.block.a_first" in found.path
+
+
+def test_a_machine_for_powers_is_proved():
+    engine = rsa.engine("montgomery-array", width=64, threads=1, bits=32)
+    assert machine_time(Netlist.read(engine.verilog, engine.top), engine.power_up).state == "PROVED"
+
+
+def test_a_router_is_proved_and_a_leak_in_it_is_found():
+    net = Netlist.read(netlist(Router(2, 16), "router"), "router")
+    module = copy.deepcopy(net.module)
+    assert router_time(net).state == "PROVED"
+    leaking = planted(module, "head.d_valid", "node_0.word" if "node_0.word" in module["netnames"] else "head.word")
+    assert router_time(leaking).state == "OPEN"
+
+
+def test_a_folder_with_two_machines_is_proved_module_by_module(tmp_path):
+    core = ecc.ecc(CURVE, "montgomery-array", {"loadable": False}, threads=1, cores=2)
+    core.write(tmp_path / "two", "modmill ecc build")
+    found = proof.prove(tmp_path / "two")
+    assert (found.state, [*found.found], found.notes) == ("PROVED", ["ecc_core", "ecc_router"], ())
+    with pytest.raises(ValueError, match="SETUP"):
+        proof.prove(tmp_path / "two", public_modulus=True)
