@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from modmill.flow.constant_time import HANDSHAKE, ConstantTime, require_clock
+from modmill.flow.constant_time import HANDSHAKE, ConstantTime, require_clock, tables
 from modmill.flow.gates import Gates
 from modmill.flow.lockstep import Explored, View, explore
 from modmill.flow.netlist import Netlist
@@ -105,4 +105,6 @@ def _result(
     reached = next((n for n in gates.outputs if n in found.differing), None)
     nets = found.path(reached) if reached is not None else []
     path = tuple(dict.fromkeys((names.get(n) or [f"net {n}"])[0] for n in nets))
-    return ConstantTime(data, handshake, path, ())
+    bits = {n: bit for bit, n in gates.index.items()}
+    equal = {bits[n] for n in gates.registers if n not in found.differing}
+    return ConstantTime(data, handshake, path, tables(gates.net, data, equal))

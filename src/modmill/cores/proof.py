@@ -68,7 +68,10 @@ class Proof:
                     "    remains: a path of nets, which values may or may not take:",
                     f"    {' -> '.join(found.path)}",
                 ]
-            out += [f"    memory {table.line}" for table in found.tables]
+            for kind in dict.fromkeys(table.kind for table in found.tables):
+                names = [table.name for table in found.tables if table.kind == kind]
+                more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+                out.append(f"    memory {names[0]}{more}: {kind}")
         out += [f"  assumed: {line}" for line in self.assumed]
         return [*out, f"  RTL {self.about['digest']}", *(f"  note: {note}" for note in self.notes)]
 

@@ -34,10 +34,10 @@ class Table:
     ports: tuple[str, ...]
 
     @property
-    def line(self) -> str:
-        """The memory in one line."""
+    def kind(self) -> str:
+        """All but the name, in words."""
         kind = "written" if self.written else "read only"
-        return f"{self.name}: {self.words} words of {self.width} bits, {kind}; addresses from {', '.join(self.ports)}"
+        return f"{self.words} words of {self.width} bits, {kind}; addresses from {', '.join(self.ports)}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,12 @@ def constant_time(net: Netlist, public: Collection[str] = PUBLIC) -> ConstantTim
     before = dependent(net, users, [b for n in data for b in ports[n]["bits"]])
     shaken = {b for n in handshake for b in ports[n]["bits"]}
     path = path_to(net, before, next((b for b in before if b in shaken), None))
-    return ConstantTime(tuple(data), tuple(handshake), path, tuple(_tables(net, users, data, before)))
+    addressed = any(
+        b in before
+        for cell in net.cells.values() if cell["type"] == "$mem_v2"
+        for port in ("RD_ADDR", "WR_ADDR") for b in cell["connections"][port]
+    )  # fmt: skip
+    return ConstantTime(tuple(data), tuple(handshake), path, tables(net, data) if addressed else ())
 
 
 Users = dict[Bit, list[tuple[str, str, int]]]
@@ -89,10 +94,12 @@ def users_of(net: Netlist) -> Users:
     return users
 
 
-def dependent(net: Netlist, users: Users, first: Sequence[Bit]) -> dict[Bit, Bit | None]:
-    """All nets that depend on nets ``first``, the nearest first, each with the net before it (None for the first)."""
+def dependent(net: Netlist, users: Users, first: Sequence[Bit], barrier: Collection[Bit] = ()) -> dict[Bit, Bit | None]:
+    """All nets that depend on nets ``first``, the nearest first, each with the net before it (None for the first).
+    ``barrier``: nets that are known not to depend on them."""
     before: dict[Bit, Bit | None] = dict.fromkeys((b for b in first if isinstance(b, int)), None)
     done: set[tuple[str, str]] = set()  # inputs of cells all of whose outputs are reached
+    sizes = {name: len(net.outputs(cell)) for name, cell in net.cells.items()}
     lowest: dict[str, int] = {}  # of the inputs of a sum that are reached
     level = list(before)
     while level:
@@ -106,10 +113,10 @@ def dependent(net: Netlist, users: Users, first: Sequence[Bit]) -> dict[Bit, Bit
                 for out, k in ahead(cell, port, j):
                     reached += 1
                     net_of = cell["connections"][out][k]
-                    if net_of not in before:
+                    if net_of not in before and net_of not in barrier:
                         before[net_of] = bit
                         found.append(net_of)
-                if reached == len(net.outputs(cell)):
+                if reached == sizes[name]:
                     done.add((name, port))
         level = found
     return before
@@ -125,21 +132,19 @@ def path_to(net: Netlist, before: dict[Bit, Bit | None], bit: Bit | None) -> tup
     return tuple(reversed(path))
 
 
-def _tables(net: Netlist, users: Users, data: Sequence[str], before: Collection[Bit]) -> list[Table]:
-    """Memories with an address among the nets ``before``."""
-    memories = {
-        name: [b for port in ("RD_ADDR", "WR_ADDR") for b in cell["connections"][port]]
-        for name, cell in sorted(net.cells.items()) if cell["type"] == "$mem_v2"
-    }  # fmt: skip
-    reached = {name: bits for name, bits in memories.items() if any(b in before for b in bits)}
-    cones = {n: dependent(net, users, net.module["ports"][n]["bits"]) for n in data} if reached else {}
+def tables(net: Netlist, data: Sequence[str], barrier: Collection[Bit] = ()) -> tuple[Table, ...]:
+    """Memories with an address that depends on ports ``data``; ``barrier`` as in `dependent`."""
+    users = users_of(net)
+    cones = {n: dependent(net, users, net.module["ports"][n]["bits"], barrier) for n in data}
     found = []
-    for name, bits in reached.items():
-        parameters = net.cells[name]["parameters"]
-        ports = tuple(n for n, cone in cones.items() if any(b in cone for b in bits))
-        size, width, writes = (int(parameters[key], 2) for key in ("SIZE", "WIDTH", "WR_PORTS"))
-        found.append(Table(name, size, width, writes > 0, ports))
-    return found
+    for name, cell in sorted(net.cells.items()):
+        if cell["type"] == "$mem_v2":
+            parameters = cell["parameters"]
+            bits = [b for port in ("RD_ADDR", "WR_ADDR") for b in cell["connections"][port]]
+            ports = tuple(n for n, cone in cones.items() if any(b in cone for b in bits))
+            size, width, writes = (int(parameters[key], 2) for key in ("SIZE", "WIDTH", "WR_PORTS"))
+            found += [Table(name, size, width, writes > 0, ports)] if ports else []
+    return tuple(found)
 
 
 def require_clock(net: Netlist) -> None:
