@@ -30,7 +30,7 @@ def test_a_planted_leak_is_open_with_its_path(leak, tmp_path):
 def test_a_loaded_modulus_is_secret_or_public(tmp_path):
     path = folder(tmp_path / "leaking", leaking(*OF_MODULUS))
     assert "k_m[3] -> " in modmill("prove", path).stdout
-    done = modmill("prove", path, "--modulus", "public")
+    done = modmill("prove", path, "--public-modulus")
     assert done.returncode == 0 and "do not depend on i_a and i_b in any cycle" in done.stdout
 
 

@@ -2,9 +2,9 @@
 # Copyright The Modmill authors
 """The command line: names, options and output of the commands; the work is done in the other folders.
 
-In reading order: `statuses`, `commands` (all commands, and those for multipliers), `command` (how a command is
-added), `progress`, `options`, `output` and `complete` (shared), `usage` (refusals), `lists` (names of everything),
-`check`, `bases` and `parameters` (of RNS designs), `rsa`, `ecc` and `ecc_build`, `vectors` (published vectors),
+In reading order: `statuses`, `commands` (all commands, and those for multipliers), `command` (how a command is added),
+`progress`, `options`, `output` and `complete` (shared), `usage` (refusals), `lists` (names of everything), `check`,
+`prove`, `bases` and `parameters` (of RNS designs), `rsa`, `ecc` and `ecc_build`, `vectors` (published vectors),
 `explore`, `mutate`, `depth` (levels of lookup tables), `site` (the papers, in the terminal or as pages), `upkeep` (of
 this repository).
 """

@@ -232,7 +232,7 @@ def race(
 
 
 command(app, "check my-core", "check my-core --vectors 100000 --json")(checks.check)
-command(app, "prove my-core", "prove my-core --modulus public --json")(proofs.prove)
+command(app, "prove my-core", "prove my-core --public-modulus --json")(proofs.prove)
 command(app, "designs", "designs solinas")(lists.designs)
 command(app, "moduli")(lists.moduli)
 command(app, "targets")(lists.targets)

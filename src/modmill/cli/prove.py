@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -15,25 +14,18 @@ from modmill.cli.options import Json
 from modmill.cli.progress import show
 
 
-class LoadedModulus(StrEnum):
-    """Whether a loaded modulus is data."""
-
-    secret = "secret"
-    public = "public"
-
-
 def prove(
     folder: Built,
-    modulus: Annotated[
-        LoadedModulus, typer.Option(help="Whether timing may depend on a loaded modulus: not if it is secret.")
-    ] = LoadedModulus.secret,
+    public_modulus: Annotated[
+        bool, typer.Option("--public-modulus", help="Multipliers: timing may depend on a loaded modulus.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Prove constant time of the RTL in a folder, for all operands and all pauses. Status 1 if something is open."""
     show(f"proving constant time of {folder}")
     from modmill.cores.proof import prove as proved
 
-    proof = proved(folder, public_modulus=modulus is LoadedModulus.public)
+    proof = proved(folder, public_modulus=public_modulus)
     print(json.dumps(proof.describe(), indent=2) if as_json else "\n".join(proof.lines))
     if proof.state != "PROVED":
         raise typer.Exit(1)

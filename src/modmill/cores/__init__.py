@@ -4,5 +4,6 @@
 
 `built` is an engine with two streams of words, of which `ecc` and `rsa` are kinds; `engine_files` are the files in its
 folder, `pair_check` checks it. `folder` writes any folder completely or not at all; `batches` orders test jobs so that
-a stuck engine fails. `digests` remembers the digests of emitted RTL.
+a stuck engine fails. `digests` remembers the digests of emitted RTL. `proof` proves constant time of the RTL in a
+folder, `engine_proof` that of engines.
 """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from modmill.flow.constant_time import HANDSHAKE, ConstantTime, require_clock, tables
+from modmill.flow.constant_time import HANDSHAKE, ConstantTime, constant_time, require_clock, tables
 from modmill.flow.gates import Gates
 from modmill.flow.lockstep import Explored, View, explore
 from modmill.flow.netlist import Netlist
@@ -28,9 +28,10 @@ _PACKET_HEADERS = (0, 1, 2)
 
 
 def machine_time(net: Netlist, power_up: int = 1) -> ConstantTime:
-    """Prove that the handshake of one machine depends on no other words than those of headers.
+    """Prove that the handshake of one machine depends on no other words than those of headers; on no words at all if it
+    has no states of messages, so that it is not known which words are headers.
 
-    Raises ValueError if the netlist is not that of a machine."""
+    Raises ValueError if a cell has another clock than port clk."""
     require_clock(net)
     ports = net.module["ports"]
     gates = Gates(net, HANDSHAKE)
@@ -41,7 +42,7 @@ def machine_time(net: Netlist, power_up: int = 1) -> ConstantTime:
     data = [n for n, bit in gates.inputs.items() if bit in ports["i_data"]["bits"]]
     words = _held(gates, data, waiting)
     if not headers or not words:
-        raise ValueError("the netlist has no states of messages, so it is not known which words are headers")
+        return constant_time(net)
     kept = [*words, *(n for n in gates.registers if _KEPT in names[n])]
     public = ([((n, 1), (waiting[0], 1)) for n in headers], words)
     view = View(data, [*states, *waiting, *kept], kept, public)

@@ -120,7 +120,7 @@ def prove(path: str | Path, *, public_modulus: bool = False) -> Proof:
         found = {top: constant_time(Netlist.read(verilog, top), public)}
     else:
         if public_modulus:
-            raise ValueError("--modulus public is for multipliers; the words of a machine's SETUP are secret")
+            raise ValueError("--public-modulus is for multipliers; the words of a machine's SETUP are secret")
         cores, power_up = options.get("cores", 1), record.get("power_up_reset", 1)
         if not isinstance(cores, int) or not isinstance(power_up, int) or not 0 < power_up < _MOST_RESET:
             raise ValueError(f"{record_file}: 'cores' or 'power_up_reset' is malformed")
