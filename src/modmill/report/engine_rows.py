@@ -121,17 +121,35 @@ class MeasuredEngine(Measured):
             words += ["--blind", blind] if blind else []
         else:
             words = ["ecc", "race", a["curve"], "--operation", *a["operations"]]
-        words += ["--multiplier", self.design.name]
-        words += [word for name, x in self.settings.items() for word in ("--set", f"{name}={x}")]
-        words += [
-            part for name, x in self.choices.items() for part in ([f"--{name}"] if x is True else [f"--{name}", x])
-        ]
-        words += ["--threads", a["threads"], *(["--cores", a["cores"]] if a["cores"] > 1 else [])]
+        words += self._options
         words += ["--target", self.target] if self.target != "ecp5-85k" else []
         words += ["--route", "--seeds", max(row.seed or 1 for row in self.routes)] if self.routes else []
         for option in tool_options(self.routes):
             words += ["--floorplan"] if option == "floorplan" else ["--router", option]
         return shlex.join(["modmill", *map(str, words)])
+
+    @property
+    def build(self) -> list[str]:
+        """The words of the command that writes it as a folder, without its name; an RSA engine is for the primes of a
+        modulus of twice its length."""
+        a = self.about
+        if self.kind == "rsa":
+            width = a["modulus_bits"]
+            words = ["rsa", "build", "--bits", 2 * width, "--blind", a["bits"] - width]
+        else:
+            words = ["ecc", "build", "--curve", a["curve"]]
+            words += [word for name in a["operations"] for word in ("--operation", name)]
+        return [str(word) for word in (*words, *self._options)]
+
+    @property
+    def _options(self) -> list[Any]:
+        """Multiplier, settings and options that are not default, for ``race`` and ``build`` alike."""
+        words: list[Any] = ["--multiplier", self.design.name]
+        words += [word for name, x in self.settings.items() for word in ("--set", f"{name}={x}")]
+        words += [
+            part for name, x in self.choices.items() for part in ([f"--{name}"] if x is True else [f"--{name}", x])
+        ]
+        return [*words, "--threads", self.about["threads"], *(["--cores", n] if (n := self.about["cores"]) > 1 else [])]
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
