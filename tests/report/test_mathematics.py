@@ -14,7 +14,7 @@ from modmill.report.pages import prose
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.joinpath("designs").glob("*.md"), key=str)
 PAGES = [page for page in PAGES if page.stem != "index"]
-TEXTS = [*PAGES, *(DOCS / name for name in ("designs/index.md", "ecc.md", "guide.md", "rsa.md"))]
+TEXTS = [*PAGES, *(DOCS / name for name in ("designs/index.md", "ecc.md", "errata.md", "guide.md", "rsa.md"))]
 NAME = "{http://www.w3.org/1998/Math/MathML}"
 
 

@@ -4,6 +4,7 @@
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -183,6 +184,11 @@ def test_shown_numbers_are_those_of_their_rows(parsed, known):
     assert seen > 250
 
 
+def words(shown):
+    """The text of a piece of a page."""
+    return unescape(re.sub("<[^>]*>", "", shown))
+
+
 @pytest.mark.parametrize("paper", sorted(PAPERS))
 def test_every_line_of_a_paper_is_on_its_page(parsed, paper):
     """Every cell that the code accounts for, with what is printed; the tests of studies/papers check these against the
@@ -196,8 +202,8 @@ def test_every_line_of_a_paper_is_on_its_page(parsed, paper):
         assert sorted(e.attrs["data-cell"] for e in cells) == sorted(line.what for line in section.lines)
         shown = {e.attrs["data-cell"]: [p.text for p in e.all("span") if "p" in p.classes] for e in cells}
         for line in section.lines:
-            assert shown[line.what] == ([] if line.printed is None else [pages.shown(line.printed, 7)]), line
-            if line.why and not any(line.why in e.text for e in element.all("td", "li")):
+            assert shown[line.what] == ([] if line.printed is None else [words(pages.told(line.printed, 7))]), line
+            if line.why and not any(words(pages.sentence(line.why)) in e.text for e in element.all("td", "li")):
                 pytest.fail(f"no reason on the page: {line.why}")
 
 

@@ -9,6 +9,7 @@ written from them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
@@ -17,6 +18,7 @@ from textwrap import wrap
 from typing import Any
 
 from modmill.numbers.shown import shortened
+from modmill.report.formulas import marked
 
 Value = str | int
 
@@ -171,7 +173,7 @@ def markdown(papers: Iterable[PaperErrata]) -> str:
     parts = [HEAD]
     for paper in papers:
         parts.append(f"## {paper.title}\n")
-        parts += ["\n".join(_wrapped(text)) + "\n" for text in (paper.notation, paper.right) if text]
+        parts += ["\n".join(_wrapped(marked(text))) + "\n" for text in (paper.notation, paper.right) if text]
         parts += [_section(paper.key, item) for item in paper.items]
     return "\n".join(parts)
 
@@ -183,17 +185,17 @@ def commands(key: str, item: Item) -> tuple[str, ...]:
 
 
 def _section(key: str, item: Item) -> str:
-    other = f" Other reading: {item.other}" if item.other else ""
-    out = [*_wrapped(f"**{item.number}.** **{item.says}** ({item.where}): *{item.verdict.value}*."), ""]
-    out += [*_wrapped(f"Read as: {item.reading}{other}"), ""]
+    other = f" Other reading: {marked(item.other)}" if item.other else ""
+    title = f"**{item.number}.** **{marked(item.says)}** ({marked(item.where)}): *{item.verdict.value}*."
+    out = [*_wrapped(title), "", *_wrapped(f"Read as: {marked(item.reading)}{other}"), ""]
     for f in item.figures:
-        out += _wrapped(f"- {f.what}: {f.ours}{_printed(f, ' (paper: ', ')')}", "  ")
-    out += [""] * bool(item.figures) + [*_wrapped(item.means), ""]
+        out += _wrapped(f"- {marked(f'{f.what}: {f.ours}')}{marked(_printed(f, ' (paper: ', ')'))}", "  ")
+    out += [""] * bool(item.figures) + [*_wrapped(marked(item.means)), ""]
     return "\n".join(out + [f"Check: `{command}`\n" for command in commands(key, item)])
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    """Lines of at most 120 characters; code between backquotes is not divided."""
-    whole = "`".join(part.replace(" ", "\0") if k % 2 else part for k, part in enumerate(text.split("`")))
+    """Lines of at most 120 characters; code between backquotes and formulas between dollars are not divided."""
+    whole = re.sub(r"`[^`]*`|\$[^$]*\$", lambda part: part[0].replace(" ", "\0"), text)
     rows = wrap(whole, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return [row.replace("\0", " ") for row in rows]

@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 
 from modmill.parts import need
 from modmill.report.families import FAMILIES
+from modmill.report.formulas import marked
 from modmill.report.mathematics import inline, typeset
 from modmill.report.plots import Plot
 from modmill.report.reproduction import UNKNOWN, Line, Section
@@ -65,9 +66,14 @@ def shown(value: Any, digits: int = 4) -> str:
     return f"{number} × 10{str(int(power)).translate(_RAISED)}" if power else number
 
 
+def told(value: Any, digits: int = 4) -> str | Markup:
+    """As `shown`, with formulas typeset."""
+    return sentence(value) if isinstance(value, str) and "^" in value else shown(value, digits)
+
+
 def printed(value: Any, table: str) -> Markup:
     """A paper's number and its table."""
-    return Markup('<span class="p" data-table="{}">{}</span>').format(table, shown(value, 7))
+    return Markup('<span class="p" data-table="{}">{}</span>').format(table, told(value, 7))
 
 
 def dash(value: Any) -> Any:
@@ -82,7 +88,7 @@ def setting(value: Any) -> str:
 
 def predicted(value: Any, source: str) -> Markup:
     """A predicted number and its formula or schedule."""
-    return Markup('<span class="f" data-formula="{}">{}</span>').format(source, shown(value))
+    return Markup('<span class="f" data-formula="{}">{}</span>').format(source, told(value))
 
 
 def measured(value: Any, digits: int = 4) -> Markup:
@@ -216,6 +222,11 @@ def phrase(text: str) -> Markup:
     return Markup(_markdown().renderInline(text))
 
 
+def sentence(text: str) -> Markup:
+    """One line of Markdown in which formulas stand as in a terminal, with these typeset."""
+    return phrase(marked(text))
+
+
 @cache
 def _templates() -> jinja2.Environment:
     made = jinja2.Environment(
@@ -227,8 +238,8 @@ def _templates() -> jinja2.Environment:
     )
     made.filters |= {
         "printed": printed, "predicted": predicted, "measured": measured, "shown": shown, "prose": prose,
-        "dash": dash, "setting": setting, "phrase": phrase, "mark": mark, "figure_data": figure_data, "grid": grid,
-        "difference": difference, "matrix": matrix, "row_id": row_id,
+        "dash": dash, "setting": setting, "phrase": phrase, "sentence": sentence, "mark": mark, "grid": grid,
+        "figure_data": figure_data, "difference": difference, "matrix": matrix, "row_id": row_id,
         "quoted": lambda value: escape(json.dumps(value)),
     }  # fmt: skip
     made.globals |= {"navigation": NAVIGATION, "families": FAMILIES}

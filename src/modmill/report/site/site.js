@@ -318,18 +318,24 @@ function race(form) {
 // ---- filters of lists and tables ----------------------------------------------------------------------------------
 
 function filter(form) {
-  const items = all(form.dataset.filters).map((item) => ({ item, text: item.textContent.toLowerCase() }));
-  const shown = form.querySelector(".shown");
+  const items = all(form.dataset.filters).map((item) => ({ item, text: `${item.textContent} ${item.dataset.words ?? ""}`.toLowerCase() }));
+  const shown = form.querySelector(".shown"), more = form.querySelector(".more");
+  let every = false; // whether more than data-most are wanted
+  more.addEventListener("click", () => { every = true; show(); });
   function show() {
     const words = form.elements.find.value.toLowerCase().split(/\s+/);
     const only = state().get("rows")?.split(",").map((id) => `r-${id}`); // the rows behind one number
+    const most = form.dataset.most && !only && !every && matchMedia("(max-width: 40rem)").matches ? Number(form.dataset.most) : Infinity;
     let count = 0;
     for (const { item, text } of items) {
       const chosen = controls(form).every((c) => c.name === "find" || !c.value || item.dataset[c.name] === c.value);
       item.hidden = only ? !only.includes(item.id) : !(chosen && words.every((word) => text.includes(word)));
       count += !item.hidden;
+      item.hidden ||= count > most;
     }
-    shown.textContent = `${count} of ${items.length} ${form.dataset.things}${only ? ": those behind one number. Choose anything to see others." : "."}`;
+    more.hidden = count <= most;
+    more.textContent = `Show all ${count}`;
+    shown.textContent = `${count} of ${items.length} ${form.dataset.things}${only ? ": those behind one number. Choose anything to see others." : count > most ? `, the first ${most} shown.` : "."}`;
     all("main section").forEach((s) => { if (s.querySelector(form.dataset.filters)) s.hidden = !s.querySelector(`${form.dataset.filters}:not([hidden])`); });
   }
   const read = () => { if (!location.hash || location.hash.includes("=")) restore(form); show(); };
@@ -337,7 +343,7 @@ function filter(form) {
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", () => {
     const named = location.hash.includes("=") ? null : document.getElementById(location.hash.slice(1));
-    if (named?.closest("[hidden]")) { form.reset(); show(); named.scrollIntoView(); } else read();
+    if (named?.closest("[hidden]")) { form.reset(); every = true; show(); named.scrollIntoView(); } else read();
   });
   read();
 }
@@ -449,6 +455,23 @@ function cycleChart(region) {
   });
 }
 
+// ---- parts that narrow screens close --------------------------------------------------------------------------------
+
+function fold() { // without a script all are open; a link to one opens it
+  const narrow = matchMedia("(max-width: 40rem)"), parts = all("details[data-narrow]");
+  const reveal = () => {
+    const named = location.hash.length > 1 && !location.hash.includes("=") && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const part = named && (named.closest("details[data-narrow]") ?? named.querySelector(":scope > details[data-narrow], :scope > div > details[data-narrow]"));
+    if (part && !part.open) { part.open = true; named.scrollIntoView(); }
+  };
+  const set = () => { parts.forEach((part) => { part.open = !narrow.matches; }); reveal(); };
+  parts.forEach((part) => part.addEventListener("toggle", () => { if (part.open && part.querySelector("[data-plot]")) drawAll(); }));
+  narrow.addEventListener("change", set);
+  addEventListener("hashchange", reveal);
+  addEventListener("beforeprint", () => parts.forEach((part) => { part.open = true; }));
+  if (narrow.matches) set();
+}
+
 // ---- copying -----------------------------------------------------------------------------------------------------
 
 async function copy(button) {
@@ -464,6 +487,7 @@ async function copy(button) {
 }
 
 themeSwitch();
+fold();
 all("[data-plot]").forEach(plot);
 all("form#race").forEach((form) => { restore(form); race(form); });
 all("form[data-filters]").forEach(filter);

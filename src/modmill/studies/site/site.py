@@ -56,6 +56,10 @@ SHAPES = {"circle": "●", "diamond": "◆", "square": "■", "triangle-up": "�
 SHOWN_FOR = ("secp256k1", "P-256", "2^17-145")
 """Moduli for a design's page; the page uses the first one that the design serves."""
 
+_SPECIAL = "$2^k - 189$"
+_ORDINARY = r"a modulus of $k$ bits without a special form, $\lfloor 2^k / \sqrt{2} \rfloor$ made odd"
+"""Moduli for the curves of cost against width, as Markdown."""
+
 BEFORE = ("Formula", "Ranges", "Formulas")
 MACHINE = ("Machine", "Slot machine", "Loaded modulus", "Loading a modulus")
 SCHEDULE = ("Schedule", "Cycles")
@@ -252,7 +256,7 @@ class Site:
             blocks=diagram.blocks(plan, f"Block diagram of {design.name}: units and what flows between them", many),
             many=many,
             facts=fitted.facts(), curves=scaling.curves(design, found),
-            curve_of="2^k − 189" if special else "a modulus of k bits without a special form, ⌊2^k / √2⌋ made odd",
+            curve_of=_SPECIAL if special else _ORDINARY,
             command=f"modmill build {design.name} --modulus {shell(name)} --io native",
             measured_rows=own or self._blocks_measured(design), columns=COLUMNS,
             engines=[e for e in self.engines if e.design == design], anchor=engine_pages.anchor,

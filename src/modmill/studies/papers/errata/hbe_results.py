@@ -206,8 +206,8 @@ ITEMS = (
         "X may be anywhere below A, and the output is X or X + A; this holds.",
         (
             Figure("of 400 random X: sum h = h - 1", 400, 102),
-            Figure("of 400 X within A / 64 of A: sum h = h - 1", 400, 0),
-            Figure("of 400 X below A / 64: sum h = h - 1", 400, 400),
+            Figure("of 400 numbers X within A / 64 of A: sum h = h - 1", 400, 0),
+            Figure("of 400 numbers X below A / 64: sum h = h - 1", 400, 400),
         ),
         _sum_of_h, ("tests/numbers/test_extension.py::test_erratum_without_offset_small_numbers_gain_A",),
     ),
@@ -226,7 +226,7 @@ ITEMS = (
     ),
     Item(
         5, "Algorithm 3", "delta in {0, 1, 2}", "for every X that the bases can represent.", Verdict.PARTLY,
-        "True for X < A P, with all three values; for larger X delta grows.",
+        "True for X < A P, with all three values; delta grows with X.",
         "for X < A P, as the product of two numbers below P is; this holds.",
         (
             Figure("delta for X < A P", "0, 1, 2", "0, 1, 2"),

@@ -188,7 +188,7 @@ ITEMS = (
     ),
     Item(
         8, "(4)", '"a2 = a / 2 mod m if a mod 2 = 0, a2 = (a + m) / 2 mod m" otherwise', "a times 2.", Verdict.MISPRINT,
-        "It must be a 2^-1.",
+        "It must be a times 2^-1.",
         figures=(
             Figure("m = 13, a = 0 ... 25: congruent with factor 2", 26, 2),
             Figure("congruent with factor 2^-1", None, 26),
