@@ -135,7 +135,7 @@ def test_the_duel_takes_the_best_of_each_kind():
     routed = [c for c in FOUND if c.routes and c.target == scaling.NEAREST and c.modulus.bit_length() == 256]
     best = max(float(c.numbers["per_dsp"] or 0) for c in routed if c.family.residues)
     assert line["residues"] == best and line["ratio"] == line["residues"] / line["positions"]
-    special = lines[256, "2^k − c", "DSP block"]
+    special = lines[256, "2^k - c", "DSP block"]
     assert special["positions"] >= line["positions"]
     words = scaling.answers(list(lines.values()))
     assert ("residues give more" in words[0]) == any(x["ratio"] > 1 for x in lines.values() if x["primes"] == "any")

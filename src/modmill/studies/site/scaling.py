@@ -159,7 +159,7 @@ def duel(measured: Sequence[Contender]) -> list[dict[str, Any]]:
     lines = []
     for bits in sorted({c.modulus.bit_length() for c in routed}):
         here = [c for c in routed if c.modulus.bit_length() == bits]
-        for primes, allowed in (("any", False), ("2^k − c", True)):
+        for primes, allowed in (("any", False), ("2^k - c", True)):
             if allowed and not any(c.family.special for c in here):
                 continue
             for unit, name in (("DSP block", "per_dsp"), ("LUT", "per_lut")):
@@ -209,7 +209,7 @@ def answers(lines: Sequence[dict[str, Any]]) -> list[str]:
     out = []
     for primes, start in (
         ("any", "For any modulus"),
-        ("2^k − c", "For primes 2^k − c, where positions may use the form"),
+        ("2^k - c", "For primes 2^k - c, where positions may use the form"),
     ):
         parts = []
         for unit in ("DSP block", "LUT"):
