@@ -112,7 +112,7 @@ def curves(design: Design, found: Sequence[Prediction]) -> list[Plot]:
 
 def plots(found: Sequence[Prediction], measured: Sequence[Contender]) -> list[Plot]:
     """All designs on one pair of axes, for each cost."""
-    routed = [c for c in measured if c.target == NEAREST]
+    routed = [c for c in measured if c.target == NEAREST and c.modulus.bit_length() >= WIDTHS[0] // 2]
     made = []
     for title, y, of, point in (
         ("Block-cycles a product", "DSP blocks × interval", lambda p: p.block_cycles, _block_cycles),
