@@ -38,7 +38,7 @@ def wrong_starts():
 def test_first_operands_after_a_reset(meets, monkeypatch):
     """Planted: the core permits operands at once, though their scan meets what was scanned before the reset."""
     if not meets:
-        monkeypatch.setattr(Frame, "meets_reset", False)
+        monkeypatch.setattr(Frame, "starts", 1)
     found = wrong_starts()
     assert bool(found) != meets
     assert all(first <= 1 for _, first, _ in found)

@@ -63,15 +63,8 @@ class Gates:
         self.count = 0
         self.constants = {bit: self._net() for bit in ("0", "1", "x")}
         self.index.update(self.constants)
-        self._drivers = {
-            bit: (name, port, k)
-            for name, cell in net.cells.items()
-            for port, bits in cell["connections"].items()
-            if cell["port_directions"][port] == "output"
-            for k, bit in enumerate(bits)
-        }
         cone = self._cone([b for n in outputs if n in net.module["ports"] for b in net.module["ports"][n]["bits"]])
-        self.inputs = {self._of(b): b for b in cone if b not in self._drivers}
+        self.inputs = {self._of(b): b for b in cone if b not in self.net.drivers}
         self.outputs = [self._of(b) for n in outputs for b in net.module["ports"].get(n, {"bits": []})["bits"]]
         self._build(cone)
         self._parts = self._compiled()
@@ -94,7 +87,7 @@ class Gates:
         todo = [b for b in bits if isinstance(b, int)]
         seen = set[Bit](todo)
         while todo:
-            if driver := self._drivers.get(todo.pop()):
+            if driver := self.net.drivers.get(todo.pop()):
                 name, port, k = driver
                 cell = self.net.cells[name]
                 for p, j in behind(cell, port, k):
@@ -106,7 +99,7 @@ class Gates:
 
     def _build(self, cone: set[Bit]) -> None:
         """Add gates in an order in which each comes after those that drive it."""
-        cells = dict.fromkeys(self._drivers[b][0] for b in sorted(cone, key=str) if b in self._drivers)
+        cells = dict.fromkeys(self.net.drivers[b][0] for b in sorted(cone, key=str) if b in self.net.drivers)
         done, states = set[str](), []
         for first in cells:
             stack = [first]
@@ -121,11 +114,11 @@ class Gates:
                         states.append(name)
                     continue
                 waits = [
-                    self._drivers[b][0]
+                    self.net.drivers[b][0]
                     for port, bits in cell["connections"].items()
                     if cell["port_directions"][port] == "input" and not _only_written(cell, port)
                     for b in bits
-                    if b in self._drivers and self._drivers[b][0] not in done
+                    if b in self.net.drivers and self.net.drivers[b][0] not in done
                 ]
                 waits = [n for n in waits if self.net.cells[n]["type"] not in REGISTERS]
                 if waits:
@@ -284,9 +277,9 @@ class Gates:
     def _while_enabled(self, bit: Bit, enable: Bit) -> Bit:
         """The bit of an address of a write, seen through the multiplexer that gives x while nothing is written."""
         for _ in range(8):
-            if bit not in self._drivers or enable not in self._drivers:
+            if bit not in self.net.drivers or enable not in self.net.drivers:
                 return bit
-            (name, _, k), (other, _, j) = self._drivers[bit], self._drivers[enable]
+            (name, _, k), (other, _, j) = self.net.drivers[bit], self.net.drivers[enable]
             one, two = self.net.cells[name], self.net.cells[other]
             if one["type"] != "$mux" or one["connections"]["A"][k] != "x":
                 return bit

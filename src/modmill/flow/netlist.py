@@ -47,7 +47,7 @@ class Netlist:
         self._next = 1 + max((b for b in nets if isinstance(b, int)), default=1)
         self._names, self.initial = self._named()
         self._feeds = self._fanout()
-        self._drivers = {
+        self.drivers = {
             bit: (name, port, k)
             for name, cell in self.cells.items()
             for port, bits in cell["connections"].items()
@@ -122,7 +122,7 @@ class Netlist:
         todo = [bit for port in self.module["ports"].values() if port["direction"] == "output" for bit in port["bits"]]
         seen, found = set(todo), set[tuple[str, str, int]]()
         while todo:
-            if (driver := self._drivers.get(todo.pop())) is None:
+            if (driver := self.drivers.get(todo.pop())) is None:
                 continue
             name, port, k = driver
             cell = self.cells[name]
@@ -136,9 +136,9 @@ class Netlist:
 
     def of_reset(self, bit: Bit, resets: set[Bit]) -> bool:
         """Whether a register's reset input is `rst`, or one gate of `rst` and other nets."""
-        if bit in resets or bit not in self._drivers:
+        if bit in resets or bit not in self.drivers:
             return bit in resets
-        pins = self.cells[self._drivers[bit][0]]["connections"]
+        pins = self.cells[self.drivers[bit][0]]["connections"]
         return any(b in resets for port in ("A", "B", "S") for b in pins.get(port, ()))
 
     def reset_registers(self) -> Iterator[str]:

@@ -4,6 +4,7 @@
 // Visits every state of an AND-inverter graph; the other half is states.py. A bit is 0, 1 or unknown: two bits of a
 // word say whether it can be 1 and whether it can be 0. Many transitions are computed at once, one in each lane.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <ctime>

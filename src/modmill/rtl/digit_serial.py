@@ -74,9 +74,10 @@ class Frame:
         return self.start - (self.digits - 1 if self.groups == 1 else self.columns) - 2
 
     @property
-    def meets_reset(self) -> bool:
-        """Whether the first operands after a reset would be scanned before `Scan` is clear."""
-        return self.interval - self.digits < Scan.CLEAR
+    def starts(self) -> int:
+        """Products that begin after a reset before the first operands are taken: one more if they would be scanned
+        before `Scan` is clear."""
+        return 1 + (self.interval - self.digits < Scan.CLEAR)
 
     @property
     def places(self) -> int:
@@ -146,7 +147,7 @@ class DigitSerial(Multiplier):
 
     Operands are accepted in every ``interval``-th cycle after reset, if they were valid interval - 1 cycles earlier
     and there is room for the result. A machine with a fixed modulus accepts its first operands later if
-    ``Frame.meets_reset``. The array also computes products of operands that were not accepted; they are discarded.
+    ``Frame.starts``. The array also computes products of operands that were not accepted; they are discarded.
     """
 
     def __init__(self, frame: Frame, *, width: int | None = None, k: int = 0) -> None:

@@ -117,7 +117,7 @@ class MontgomeryMultiplication(DesignInstance):
 
     @property
     def starts(self) -> int:
-        return self.lanes * (1 + self.params.frame.meets_reset)
+        return self.lanes * self.params.frame.starts
 
     @property
     def places(self) -> int:
@@ -247,8 +247,8 @@ class Machine(DigitSerial):
             permitted = loaded & ~self.k_valid
         else:
             m.d.sync += x.eq(control.x)
-            if self.frame.meets_reset:
-                permitted = self.begun(m, control, 2)
+            if self.frame.starts > 1:
+                permitted = self.begun(m, control, self.frame.starts)
         if not self._binary:
             return array.z, permitted
         d = self._params.digits
