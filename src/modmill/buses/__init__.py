@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Cores and engines behind a bus: registers, and fronts for AXI4-Lite, Wishbone, APB and AHB-Lite.
+
+`device` says what stands behind the registers and which messages it takes; `registers` is the one description of the
+registers. From the two come the RTL (`accesses` decodes, `jobs` runs a message, `operands` connects a multiplier,
+`adapters` speak the buses, `front` puts them together).
+"""

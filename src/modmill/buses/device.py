@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What stands behind the registers: a core or an engine, and the messages that it takes.
+
+A message is a command and data words; its answer, if it has one, is of words too. All words have 32 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from modmill.contract import UnsupportedError
+
+WORD = 32
+"""Bits of a word of the bus."""
+KINDS = ("multiplier", "powers", "curve")
+"""Kinds of devices; a device's number is the place in this list, counted from 1."""
+SPARE = 4
+"""Words of the buffer behind the engine that may be on the way when it counts as full."""
+BUFFER = 16
+"""Least number of words in a buffer."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The words of a message whose length depends on its first data word, a count from 1 to ``most``.
+
+    For each of ``threads`` threads there are (``times`` count + ``plus``) / 2^``shift`` words, rounded down, and
+    ``numbers`` words more. ``stated``: whether the second data word repeats the first of these two numbers.
+    """
+
+    most: int
+    times: int
+    plus: int
+    shift: int
+    numbers: int
+    threads: int
+    stated: bool
+
+    def varying(self, count: int) -> int:
+        """The number of words of a thread that depends on the count."""
+        return (self.times * count + self.plus) >> self.shift
+
+    def words(self, count: int) -> int:
+        """Number of data words of the message."""
+        return 1 + self.stated + self.threads * (self.varying(count) + self.numbers)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A message: its ``number``, which is the word that begins it at the engine, and its ``name``.
+
+    ``words``: number of data words, the greatest one if it depends on a count (``counted``). ``answer``: number of
+    words of the answer; 0 for a message that has none.
+    """
+
+    number: int
+    name: str
+    words: int
+    answer: int
+    counted: Counted | None = None
+
+
+@dataclass(frozen=True)
+class Device:
+    """A core or an engine behind a bus.
+
+    ``kind``: of `KINDS`. ``top``: name of its Verilog module. ``digest``: of its netlist, ``sha256:...``. ``bits``: of
+    the modulus. ``number_words``: words of a number. ``threads``: runs of a job. ``commands``: by number, without gaps;
+    number 0 loads a modulus or constants, and the other commands need it first. ``power_up``: least cycles of a reset.
+    ``patience``: most cycles from the last word of a message to its answer. ``operands``: bits of the ports i_a, i_b
+    (0: none), o_r and k_m (0: none) of a multiplier; None for an engine with streams of words. ``buffer``: greatest
+    number of words in a buffer, a power of two. Raises UnsupportedError for commands that do not fit.
+    """
+
+    kind: str
+    top: str
+    digest: str
+    bits: int
+    number_words: int
+    threads: int
+    commands: tuple[Command, ...]
+    power_up: int = 1
+    patience: int = 1_000_000
+    operands: tuple[int, int, int, int] | None = None
+    buffer: int = 512
+
+    def __post_init__(self) -> None:
+        first = self.commands[0].number
+        if [c.number for c in self.commands] != list(range(first, first + len(self.commands))) or first > 1:
+            raise UnsupportedError("commands must be numbered from 0 or 1 on, without gaps")
+        if max(c.number for c in self.commands) > 15:
+            raise UnsupportedError(f"a bus front takes at most 15 commands, not {len(self.commands)}")
+
+    @property
+    def setup(self) -> Command | None:
+        """The command that the others need first."""
+        return self.commands[0] if self.commands[0].number == 0 else None
+
+    @cached_property
+    def counted(self) -> Counted | None:
+        """What the counted commands have in common (all but ``most``, ``plus`` and ``numbers``); None without them.
+        Raises UnsupportedError if they differ in more."""
+        found = [c.counted for c in self.commands if c.counted]
+        same = {(c.times, c.shift, c.threads, c.stated) for c in found}
+        if len(same) > 1:
+            raise UnsupportedError("the lengths of this engine's messages depend on their counts in different ways")
+        return found[0] if found else None
+
+    @property
+    def in_words(self) -> int:
+        """Words of the buffer before the engine, a power of two."""
+        return self._depth(max(1 + c.words for c in self.commands))
+
+    @property
+    def out_words(self) -> int:
+        """Words of the buffer behind the engine, a power of two."""
+        return self._depth(max(c.answer for c in self.commands) + SPARE)
+
+    def _depth(self, words: int) -> int:
+        return max(BUFFER, min(self.buffer, 1 << (words - 1).bit_length()))

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""One message at a time: from the registers to the engine, and its answer back.
+
+    COMMAND, DATA_IN -> buffer -> words i -> engine -> words o -> buffer -> DATA_OUT
+
+States: RESET (the engine is held in reset), IDLE, OPEN (words of the message are written), FEEDING (all are written),
+BUSY (the engine has them all), ANSWER (the whole answer is in the buffer). Every refused access has a cause
+(`registers.CAUSES`) and changes nothing else, except that a command before the end of a message and a wrong count
+abort the message. After an abort and after a reset the engine is reset, both buffers are empty, and command 0 is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.buses.accesses import lower
+from modmill.buses.device import SPARE, WORD, Command, Device
+from modmill.buses.registers import CAUSES, RegisterMap
+from modmill.rtl.delay import later
+from modmill.rtl.memory import BlockRam
+from modmill.rtl.one_hot import OneHot
+
+RESET_CYCLES = 4
+"""Least cycles for which the engine is held in reset."""
+_CAUSE = {name: number for number, (name, _) in enumerate(CAUSES)}
+
+
+class _Buffer:
+    """A buffer of words in a block RAM, cleared by its pointers: ``push`` and ``pop`` act in the cycle in which they
+    are high; ``word`` is the oldest one while ``there`` is high, which it is at most 4 cycles late."""
+
+    def __init__(self, m: Module, name: str, depth: int, clear: Value) -> None:
+        ram = BlockRam(WORD, depth, ())
+        m.submodules[f"{name}_words"] = ram
+        bits = depth.bit_length() - 1
+        written, read = Signal(bits, name=f"{name}_written"), Signal(bits, name=f"{name}_read")
+        self.data, self.push, self.pop = (
+            Signal(n, name=f"{name}_{x}") for n, x in ((WORD, "data"), (1, "push"), (1, "pop"))
+        )
+        self.level, settled = Signal(bits + 1, name=f"{name}_level"), Signal(3, name=f"{name}_settled")
+        self.word, self.there = ram.a_q, settled[-1]
+        m.d.comb += [
+            ram.a_address.eq(read), ram.b_address.eq(written), ram.b_write.eq(self.push), ram.b_d.eq(self.data),
+        ]  # fmt: skip
+        m.d.sync += settled.eq(Cat(self.level != 0, settled))
+        with m.If(self.push):
+            m.d.sync += written.eq(written + 1)
+        with m.If(self.pop):
+            m.d.sync += [read.eq(read + 1), settled.eq(0)]
+        with m.If(self.push ^ self.pop):
+            m.d.sync += self.level.eq(self.level + Mux(self.pop, Const(-1, bits + 1), 1))
+        with m.If(clear):
+            m.d.sync += [written.eq(0), read.eq(0), self.level.eq(0), settled.eq(0)]
+
+
+class JobControl(wiring.Component):
+    """Control of messages and jobs behind the registers of `register_map`; ``write_...`` and ``read_...`` come and
+    ``value_...`` go as in `RegisterAccess`; ``data`` is the word that is written.
+
+    Engine: streams of words ``i`` and ``o``, with ``o_last`` at the last word of an answer, and ``engine_rst``.
+    ``irq`` is high while an enabled event stands in IRQ_STATUS.
+
+    Cost on ECP5: about 250 LUTs and 4 block RAMs. Latency: a word takes 6 cycles from its write to the engine.
+    """
+
+    def __init__(self, device: Device, registers: RegisterMap) -> None:
+        self._device, self._registers = device, registers
+        live = [r for r in registers.registers if r.readable and not r.constant]
+        super().__init__({
+            "data": In(WORD), **{f"write_{lower(r)}": In(1) for r in registers.registers if r.writable},
+            "read_data_out": In(1), **{f"value_{lower(r)}": Out(WORD) for r in live}, "irq": Out(1),
+            "engine_rst": Out(1, init=1),
+            "i_valid": Out(1), "i_ready": In(1), "i_data": Out(WORD),
+            "o_valid": In(1), "o_ready": Out(1), "o_data": In(WORD), "o_last": In(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self._ends, self._setup_ends, self._abort = (Signal(name=name) for name in ("ends", "setup_ends", "abort"))
+        self._machine = machine = OneHot(m, "state")
+        self._resets = machine.ongoing("RESET")
+        self._error, self._cause = Signal(name="error"), Signal(4, name="cause")
+        self._loaded = Signal(name="loaded", init=self._device.setup is None)
+        self._filled = Signal(name="filled")
+        self._faults: list[tuple[str, Value]] = []
+        self._in = _Buffer(m, "in", self._device.in_words, self._resets)
+        self._out = _Buffer(m, "out", self._device.out_words, self._resets)
+        self._feed(m)
+        self._collect(m)
+        self._message(m)
+        self._states(m)
+        self._events(m)
+        self._values(m)
+        return m
+
+    def _feed(self, m: Module) -> None:
+        """Send the words of the buffer to the engine."""
+        words = self._in
+        m.d.comb += [
+            self.i_valid.eq(words.there), self.i_data.eq(words.word), words.pop.eq(words.there & self.i_ready),
+            words.data.eq(self.data),
+        ]  # fmt: skip
+
+    def _collect(self, m: Module) -> None:
+        """Store the words of the answer; a word that is read from an empty buffer is 0."""
+        words = self._out
+        near_end = later(m, words.level >= self._device.out_words - SPARE, "near_end")
+        taken = self.o_valid & self.o_ready
+        word, last = later(m, self.o_data, "answer"), Signal(name="last")
+        m.d.comb += [
+            self.o_ready.eq(self._machine.ongoing("BUSY") & ~near_end & ~last), words.data.eq(word),
+            words.pop.eq(self.read_data_out & words.there), self.value_data_out.eq(Mux(words.there, words.word, 0)),
+            self._ends.eq(last & self._machine.ongoing("BUSY")),
+        ]  # fmt: skip
+        m.d.sync += [words.push.eq(taken), last.eq(taken & self.o_last)]
+        with m.If(near_end):
+            m.d.sync += self._filled.eq(1)
+        with m.If(self._machine.ongoing("IDLE") | self._resets):
+            m.d.sync += self._filled.eq(0)
+        self._faults.append(("EMPTY", self.read_data_out & ~words.there))
+
+    def _chosen(self, value: Callable[[Command], int]) -> Value:
+        """A number of the command that is written; 0 for one that the device does not have."""
+        commands = self._device.commands
+        bits = max(1, commands[-1].number.bit_length())
+        numbers = {c.number: value(c) for c in commands}
+        width = max(1, max(numbers.values()).bit_length())
+        found: Value = Const(0, width)
+        for number, n in numbers.items():
+            found = found | Mux(self.data[:bits] == number, Const(n, width), 0)
+        return found
+
+    def _message(self, m: Module) -> None:
+        """Count the words of a message and refuse those that do not belong."""
+        device, machine = self._device, self._machine
+        opened, idle = machine.ongoing("OPEN"), machine.ongoing("IDLE")
+        last = device.commands[-1].number
+        known = later(m, (self.data <= last) & (device.setup is not None or self.data[:4] != 0), "known")
+        setup = later(m, self.data[:4] == 0, "setup")
+        length = later(m, self._chosen(lambda c: 1 if c.counted else c.words), "length")
+        self.left, self.job = (
+            Signal(max(length.shape().width, 16 if device.counted else 1), name="left"),
+            Signal(name="job"),
+        )
+        full = later(m, self._in.level[-1], "full")
+        command, word = self.write_command, self.write_data_in
+        needs = setup | self._loaded
+        accepted, taken = Signal(name="accepted"), Signal(name="taken")
+        m.d.comb += [
+            accepted.eq(command & idle & known & needs), taken.eq(word & opened & ~full),
+            self._in.push.eq(accepted | taken),
+        ]  # fmt: skip
+        self._accepted, self._taken, self._empty = accepted, taken, later(m, length == 0, "no_words")
+        self._faults += [
+            ("SHORT", command & opened), ("BUSY", command & ~opened & ~idle),
+            ("COMMAND", command & idle & ~known), ("SETUP", command & idle & known & ~needs),
+            ("LONG", word & ~opened), ("FULL", word & opened & full),
+        ]  # fmt: skip
+        with m.If(accepted):
+            m.d.sync += [self.left.eq(length), self.job.eq(~setup)]
+        with m.Elif(taken):
+            m.d.sync += self.left.eq(self.left - 1)
+        one = later(m, self.left == 1, "one_left")
+        self._written, bad = self._counting(m, one) if device.counted else (taken & one, Const(0, 1))
+        if device.counted:
+            self._faults.append(("VALUE", bad))
+        m.d.comb += self._abort.eq((command & opened) | bad | (self.write_control & self.data[0]))
+
+    def _counting(self, m: Module, one: Value) -> tuple[Value, Value]:
+        """Messages whose length depends on a count: whether this word is the last one, and whether it is a wrong
+        count."""
+        shape = self._device.counted
+        assert shape is not None
+        limits = {
+            "most": lambda c: c.counted.most, "plus": lambda c: c.counted.plus, "numbers": lambda c: c.counted.numbers,
+            "counted": lambda c: 1,
+        }  # fmt: skip
+        kept = {}
+        for name, get in limits.items():
+            value = self._chosen(lambda c, get=get: get(c) if c.counted else 0)  # type: ignore[misc]
+            kept[name] = Signal(len(value), name=name, reset_less=True)
+            with m.If(self._accepted):
+                m.d.sync += kept[name].eq(value)
+        bits = len(kept["most"])
+        first, second, begun = (Signal(name=name) for name in ("at_count", "at_repeat", "begun"))
+        threads, varying = Signal(range(shape.threads + 1), name="threads"), Signal(16, name="varying")
+        low = self.data[:bits]
+        wrong = later(m, (self.data[bits:] != 0) | (low == 0) | (low > kept["most"]), "wrong_count")
+        computed = later(m, (low * shape.times + kept["plus"]) >> shape.shift, "computed")
+        differs = later(m, self.data != varying, "differs")
+        length = later(m, varying + kept["numbers"], "thread_words")
+        last_thread = later(m, threads == 1, "last_thread")
+        m.d.sync += begun.eq(self._accepted)
+        with m.If(begun):
+            m.d.sync += [first.eq(kept["counted"]), second.eq(0), threads.eq(shape.threads)]
+        with m.Elif(self._taken & first):
+            m.d.sync += [first.eq(0), second.eq(shape.stated), varying.eq(computed)]
+            m.d.sync += self.left.eq(computed + kept["numbers"])
+        with m.Elif(self._taken & second):
+            m.d.sync += [second.eq(0), self.left.eq(length)]
+        with m.Elif(self._taken & one & kept["counted"]):
+            m.d.sync += [threads.eq(threads - 1), self.left.eq(length)]
+        body = self._taken & ~first & ~second & one
+        return body & (~kept["counted"] | last_thread), self._taken & ((first & wrong) | (second & differs))
+
+    def _states(self, m: Module) -> None:
+        """The states, in the order of a job; an abort leads from every state to RESET."""
+        cycles = 1 + max(self._device.power_up, RESET_CYCLES)
+        held = Signal(range(cycles), name="held", init=cycles - 1)
+        fed = later(m, (self._in.level == 0) & self._machine.ongoing("FEEDING"), "fed")
+        m.d.sync += self.engine_rst.eq(self._resets & ~(held == 0))
+        ways: Mapping[str, list[tuple[Value | int, str]]] = {
+            "RESET": [(held == 0, "IDLE")],
+            "IDLE": [(self._accepted, "OPEN"), (self._accepted & self._empty, "FEEDING")],
+            "OPEN": [(self._written, "FEEDING")],
+            "FEEDING": [(fed & self.job, "BUSY"), (fed & ~self.job, "IDLE")],
+            "BUSY": [(self._ends, "ANSWER")],
+            "ANSWER": [(self._out.level == 0, "IDLE")],
+        }  # fmt: skip
+        with self._machine as machine:
+            for state, following in ways.items():
+                with machine.state(state):
+                    for condition, other in following:
+                        with m.If(condition):
+                            machine.next(other)
+                    with m.If(self._abort):
+                        machine.next("RESET")
+        m.d.comb += self._setup_ends.eq(self._machine.ongoing("FEEDING") & fed & ~self.job)
+        with m.If(self._resets):
+            m.d.sync += held.eq(held - 1)
+        with m.If(self._abort):
+            m.d.sync += held.eq(cycles - 1)
+        with m.If(self._setup_ends):
+            m.d.sync += self._loaded.eq(1)
+        with m.If(self._resets):
+            m.d.sync += self._loaded.eq(int(self._device.setup is None))
+
+    def _events(self, m: Module) -> None:
+        """Events, errors, interrupt and the number of jobs."""
+        enable, happened, jobs = Signal(2, name="enabled"), Signal(2, name="happened"), Signal(WORD, name="jobs")
+        with m.If(self.write_irq_enable):
+            m.d.sync += enable.eq(self.data[:2])
+        with m.If(self.write_irq_status):
+            m.d.sync += happened.eq(happened & ~self.data[:2])
+            with m.If(self.data[1]):
+                m.d.sync += [self._error.eq(0), self._cause.eq(0)]
+        was_filled = later(m, self._filled, "was_filled")
+        with m.If(self._ends | self._setup_ends | (self._filled & ~was_filled)):
+            m.d.sync += happened[0].eq(1)
+        with m.If(self._ends):
+            m.d.sync += jobs.eq(jobs + 1)
+        with m.If(self._abort):
+            m.d.sync += happened[0].eq(0)
+        for name, fault in self._faults:
+            with m.If(fault):
+                m.d.sync += [happened[1].eq(1), self._error.eq(1)]
+                with m.If(~self._error):
+                    m.d.sync += self._cause.eq(_CAUSE[name])
+        m.d.sync += self.irq.eq((happened & enable).any())
+        m.d.comb += [self.value_irq_enable.eq(enable), self.value_irq_status.eq(happened), self.value_jobs.eq(jobs)]
+
+    def _values(self, m: Module) -> None:
+        """The values of STATUS and LEVEL."""
+        on, free = self._machine.ongoing, Signal(self._in.level.shape(), name="free")
+        m.d.comb += free.eq(self._device.in_words - self._in.level)
+        fields = {
+            ("STATUS", "ready"): on("IDLE"), ("STATUS", "receiving"): on("OPEN"),
+            ("STATUS", "busy"): on("RESET") | on("FEEDING") | on("BUSY"),
+            ("STATUS", "done"): on("ANSWER") | self._filled, ("STATUS", "loaded"): self._loaded,
+            ("STATUS", "error"): self._error, ("STATUS", "cause"): self._cause,
+            ("LEVEL", "free"): free, ("LEVEL", "words"): self._out.level,
+        }  # fmt: skip
+        for register, field in self._registers.fields():
+            if (register.name, field.name) in fields:
+                value = fields[register.name, field.name]
+                port = getattr(self, f"value_{lower(register)}")
+                m.d.comb += port[field.low : field.low + field.width].eq(value)
