@@ -182,7 +182,9 @@ async def refused(dut, driver, rnd):
         await driver.failed("COMMAND")
     await driver.write("DATA_IN", 5)
     await driver.failed("LONG")
-    await driver.job(ONE, [7])
+    await driver.job(ECHO, drawn(rnd, ECHO))
+    assert await driver.read("DATA_OUT") == 0
+    await driver.failed("EMPTY")
     await driver.send(ONE, [9])
     await driver.write("DATA_IN", 10)
     await driver.failed("LONG")
@@ -276,7 +278,7 @@ async def no_cycle(dut):
         await FallingEdge(dut.clk)
         assert dut.wb_ack_o.value == 0 and dut.wb_err_o.value == 0
     dut.wb_stb_i.value = 0
-    assert await driver.read("STATUS") & 1
+    assert await driver.status("loaded") and not await driver.status("error")
     for wait in range(1, 7):
         await FallingEdge(dut.clk)
         dut.wb_cyc_i.value, dut.wb_stb_i.value, dut.wb_we_i.value, dut.wb_adr_i.value = 1, 1, 0, 0
