@@ -155,7 +155,7 @@ def register_map(device: Device) -> RegisterMap:
             Field("error", 1, 1, "w1c", 0, "an error; clearing it clears STATUS.error and STATUS.cause"),
         )),
         ("JOBS", "Answers since the reset.", whole("count", "ro", "number of complete answers, modulo 2^32")),
-        ("COMMAND", "Begins a message.", whole("number", "wo", "number of the command; data words follow")),
+        ("COMMAND", "Begins a message.", whole("command", "wo", "number of the command; data words follow")),
         ("DATA_IN", "Words of a message.", whole("word", "wo", "the next data word, the least significant one first")),
         ("DATA_OUT", "Words of an answer.", whole("word", "pop", "the next word, least significant first")),
         ("LEVEL", "Levels of the buffers.", (

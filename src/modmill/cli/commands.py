@@ -30,6 +30,7 @@ from modmill.cli import check as checks
 from modmill.cli import prove as proofs
 from modmill.cli.command import Quiet, Verbose, command, group
 from modmill.cli.options import (
+    Bus,
     Design,
     Designs,
     Folder,
@@ -85,14 +86,14 @@ def _options(
     context.obj = {"quiet": quiet, "verbose": verbose}
 
 
-def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core") -> Core:
+def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core", bus: str = "") -> Core:
     from modmill.cores.multiplier.build import build
     from modmill.design import parse_set
     from modmill.designs import design as find_design
 
     given = find_design(design).checked(parse_set(sets))
     show(f"choosing constants and schedule of {design}")
-    return build(design, modulus, io, top, **given)
+    return build(design, modulus, io, top, bus=bus, **given)
 
 
 @command(app, "build wide -m P-256 -o multiplier", "build sor-1m-p -m secp256k1 --set n=20 --io native")
@@ -103,6 +104,7 @@ def build(
     io: Io = "plain",
     output: Folder = None,
     top: Top = "core",
+    bus: Bus = "",
     no_check: Annotated[
         bool, typer.Option("--no-check", help="Write the core without simulating it; its files record this.")
     ] = False,
@@ -113,7 +115,7 @@ def build(
     """
     from modmill.cores.multiplier.build import require_replaceable
 
-    core = _core(design, modulus, sets, io, top)
+    core = _core(design, modulus, sets, io, top, bus)
     folder = output or Path(core.name)
     require_replaceable(folder)
     keep(f"{folder} was not written")

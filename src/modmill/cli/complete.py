@@ -31,6 +31,13 @@ def curves(incomplete: str) -> Found:
     return [(name, f"{type(c).__name__}, {c.bits} bits") for name, c in names if name.startswith(incomplete)]
 
 
+def buses(incomplete: str) -> Found:
+    """Names of buses."""
+    from modmill.buses.adapters import BUSES
+
+    return [(bus.name, bus.title) for bus in BUSES if bus.name.startswith(incomplete)]
+
+
 def targets(incomplete: str) -> Found:
     """Names of devices."""
     from modmill.flow.targets import TARGETS

@@ -48,6 +48,7 @@ def build(
     cores: options.Cores = 1,
     output: options.Folder = None,
     top: options.Top = "ecc",
+    bus: options.Bus = "",
     order: Order = None,
     allow_pairing: AllowPairing = False,
 ) -> None:
@@ -69,7 +70,7 @@ def build(
     show(f"building a coprocessor of {on.title}")
     core = ecc(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
-        threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order,
+        threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order, bus=bus,
     )  # fmt: skip
     if on.arithmetic:
         say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")
@@ -79,7 +80,7 @@ def build(
         "--io", core.io, "--blind", blind, "--window", window, "--teeth", teeth, "--columns", columns,
         *(["--joint"] if joint else []), "--threads", core.layout.threads, "--sums", sums, "--word", word,
         "--order" if core.order else "--no-order", *(["--cores", cores] if cores > 1 else []),
-        *(["--top", top] if top != "ecc" else []),
+        *(["--top", top] if top != "ecc" else []), *(["--bus", bus] if bus else []),
     ]  # fmt: skip
     command = shlex.join(["modmill", "ecc", "build", *map(str, words)])
     target = output or Path(f"ecc-{on.name}-{multiplier}")

@@ -83,6 +83,13 @@ File = Annotated[
 ]
 Top = Annotated[str, typer.Option(metavar="NAME", help="Name of the Verilog module, and prefix of its submodules.")]
 Cores = Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")]
+Bus = Annotated[
+    str,
+    typer.Option(
+        metavar="BUS", help="Also write it behind a bus, with registers and a driver: axi4-lite, wishbone, apb, ahb-lite.",
+        autocompletion=complete.buses,
+    ),
+]  # fmt: skip
 
 # Options of coprocessors of curves.
 CurveText = Annotated[

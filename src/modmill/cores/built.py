@@ -8,7 +8,8 @@ Engines for powers (`rsa/machine.py`) and for curves (`ecc/machine.py`) add thei
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +17,12 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from amaranth.lib import wiring
 
+from modmill.buses.adapters import find_bus
+from modmill.buses.device import WORD, Command, Device
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
-from modmill.cores.folder import json_object, read_text, require_former, write_folder
+from modmill.cores.behind_bus import Exchange
+from modmill.cores.folder import json_object, listed, read_text, require_former, write_folder
 from modmill.design import DesignInstance
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
@@ -104,7 +108,7 @@ class BuiltEngine(ABC):
     interleaved runs; 0: as many as keep the multiplier busy or fit the memory. ``word``: bits of a stream word, 16 to
     64. ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first
     Verilog module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
-    (`engines/machine/cluster.py`). ``stored``: Verilog read from a folder, used in place of emitted Verilog;
+    (`engines/machine/cluster.py`). ``bus``: name of a bus, behind which the engine is written too; empty: none. ``stored``: Verilog read from a folder, used in place of emitted Verilog;
     ``stored_digest``: that of its netlist. Raises UnsupportedError for a form that the design does not have.
     """
 
@@ -117,16 +121,26 @@ class BuiltEngine(ABC):
     io: str = "native"
     top: str = "engine"
     cores: int = 1
+    bus: str = ""
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
     STEM: ClassVar[str]
     """Stem of its file names."""
+    KIND: ClassVar[str]
+    """Kind of device behind a bus."""
 
     def __post_init__(self) -> None:
         forms = self.fitted.engine_forms
         if self.io not in forms:
             raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
+        if self.bus:
+            find_bus(self.bus)
+            if (self.word, self.cores) != (WORD, 1):
+                what = f"{self.word} bits and {self.cores} machine{'s' * (self.cores > 1)}"
+                raise UnsupportedError(
+                    f"a bus front takes an engine with words of {WORD} bits and one machine, not {what}"
+                )
 
     @cached_property
     def contract(self) -> Contract:
@@ -252,6 +266,41 @@ class BuiltEngine(ABC):
         count = judged(found.results, wanted, what)
         return Trial(count, found.cycles[0], found.firsts[self.cores] - found.firsts[0])
 
+    @property
+    @abstractmethod
+    def commands(self) -> tuple[Command, ...]:
+        """The messages as a bus front takes them: SETUP, then the jobs by number."""
+
+    @property
+    def device(self) -> Device:
+        """The engine as a device behind a bus."""
+        load = self.contract.load
+        return Device(
+            self.KIND, self.top, self.digest, self.fitted.p.bit_length(), self.layout.number_words, self.results,
+            self.commands, self.power_up, self.patience + (load.cycles if load else 0),
+        )  # fmt: skip
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """SETUP messages and two jobs of each operation after each of them, for a check through the bus."""
+        seen: Counter[int] = Counter()
+        for message in self.messages_for_bus():
+            command, *words = message.words
+            if not message.results:
+                seen.clear()
+                yield Exchange(command, words)
+            elif seen[message.program] < 2:
+                seen[message.program] += 1
+                yield Exchange(
+                    command, words, self.layout.answer_words(message.program), self._right(message), message.what
+                )
+
+    def _right(self, message: Message) -> Callable[[Sequence[int]], bool]:
+        return lambda words: self.layout.results(message.program, words, message.p) == list(message.results)
+
+    def messages_for_bus(self) -> Iterable[Message]:
+        """The messages of a check through the bus, without the slowest ones."""
+        return self.messages()
+
     @abstractmethod
     def trial(self) -> Trial:
         """Simulate two jobs for each machine. Raises ToolError for a wrong result."""
@@ -263,7 +312,7 @@ class BuiltEngine(ABC):
 
     def about(self) -> dict[str, Any]:
         """Description of the engine in a measurement."""
-        made = {name: value for name, value in self.options.items() if name != "top"}
+        made = {name: value for name, value in self.options.items() if name not in ("top", "bus")}
         return {"design": self.design, "parameters": dict(self.fitted.settings), **made}
 
     @abstractmethod
@@ -299,7 +348,7 @@ class BuiltEngine(ABC):
         Replaces the folder of a former build. Raises ValueError if the folder holds anything else.
         """
         target = Path(folder)
-        require_former(target, engine_files.names(self.STEM), engine_files.BESIDE)
+        require_former(target, engine_files.names(self.STEM), (*engine_files.BESIDE, *listed(target)))
         measured = recorded(self.digest)
         written = {"command": command, "tools": tools.versions(), "measured": measured}
         write_folder(target, engine_files.rendered(self, written))

@@ -8,6 +8,7 @@ vectors.json         messages with their answers
 README.md            the data sheet
 test_engine.py or test_ecc.py, engine.core or ecc.core, component.xml, lint.vlt
                      cocotb bench, files for FuseSoC, IP-XACT and Verilator's lint
+bus.v and others     with a bus: the engine behind it (`buses/files.py`)
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from modmill.buses.adapters import find_bus
+from modmill.buses.files import bus_texts, section
+from modmill.cores.behind_bus import bus_files, bus_record
 from modmill.cores.folder import json_object
 from modmill.flow.emit import digest
 from modmill.flow.modules import module_ports
@@ -84,6 +88,11 @@ are sent least significant word first, {record["number_words"]} words each.
 {_packets(options["cores"])}"""
 
 
+def bus_entry(core: BuiltEngine) -> dict[str, Any]:
+    """What the record states of the bus; nothing without one."""
+    return {"bus": bus_record(find_bus(core.bus), core.top)} if core.bus else {}
+
+
 def waiting(record: Mapping[str, Any]) -> str:
     """Return the sentence on the first job after SETUP; empty if loading a modulus takes no time."""
     load = record["multiplier"].get("load")
@@ -121,15 +130,16 @@ def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
     stem = core.STEM
     made = core.record() | dict(written)
     package = _package(core, made)
+    front = bus_texts(core.device, find_bus(core.bus), core.verilog) if core.bus else {}
     texts = {
         f"{stem}.v": _header(stem, made) + "\n" + core.verilog,
         "vectors.json": json.dumps(core.vectors() | {"digest": made["digest"]}, indent=1) + "\n",
-        "README.md": core.page(made) + _sheet_tail(package, made),
+        "README.md": core.page(made) + (section(core.device, find_bus(core.bus)) if core.bus else "") + _sheet_tail(package, made),
         f"{package.bench}.py": sheet.template("test_engine.py.j2").render(
             stem=stem, rtl_file=package.source, bench=package.bench, name=package.name, top=core.top, cores=core.cores,
             word=core.word, binary=core.layout.binary, patience=core.patience, power_up_reset=core.power_up,
         ),
-        **package.files(f"{stem}.core"),
+        **package.files(f"{stem}.core"), **front,
     }  # fmt: skip
     return {**texts, f"{stem}.json": record_text(sealed(made, texts))}
 
@@ -174,8 +184,10 @@ def texts_of(folder: Path, stem: str) -> dict[str, str]:
 
     Raises ValueError if a file is missing or no text, or if the record is malformed.
     """
-    found = folder_texts(folder, names(stem))
-    for name in names(stem):
+    record = folder_texts(folder, [f"{stem}.json"]).get(f"{stem}.json", "{}")
+    all_names = (*names(stem), *bus_files(json_object(record, f"{stem}.json")))
+    found = folder_texts(folder, all_names)
+    for name in all_names:
         if name not in found:
             raise ValueError(f"{folder / name} is missing")
     return found
@@ -226,7 +238,7 @@ def file_differences(folder: Path, core: BuiltEngine) -> Iterator[str]:
     header, again = (sheet.split(of[f"{stem}.v"])[0] for of in (texts, wanted))
     if header != again:
         yield f"{stem}.v: its header differs from what is recomputed"
-    for other in names(stem)[2:]:
-        if texts[other] != wanted[other]:
+    for other in [n for n in wanted if n not in names(stem)[:2]]:
+        if texts.get(other) != wanted[other]:
             yield f"{other}: differs from what is recomputed"
     yield from (f"{stem}.v: {line}" for line in port_differences(core.verilog, core.top, remade["ports"]))

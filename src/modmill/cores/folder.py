@@ -42,6 +42,18 @@ def require_former(folder: Path, files: Collection[str], beside: Collection[str]
         raise ValueError(f"{folder} holds {what}, and is not replaced; name a new or empty folder with -o")
 
 
+def listed(folder: Path) -> tuple[str, ...]:
+    """The names of the files that the record of a former build lists; none without such a record."""
+    for record in KINDS:
+        try:
+            found = json_object(read_text(folder / record), record).get("files")
+        except (ValueError, OSError):
+            continue
+        if isinstance(found, dict):
+            return tuple(map(str, found))
+    return ()
+
+
 def read_text(path: Path) -> str:
     """The text of a file. Raises ValueError if it is missing or not UTF-8."""
     try:

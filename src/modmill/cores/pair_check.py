@@ -19,8 +19,12 @@ from itertools import accumulate, islice, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
+from modmill.buses.adapters import find_bus
+from modmill.buses.files import VERILOG
+from modmill.cores.behind_bus import bus_faults
 from modmill.cores.built import BuiltEngine, Message
 from modmill.cores.engine_files import file_differences
+from modmill.cores.folder import read_text
 from modmill.flow.emit import without_initial_values
 from modmill.flow.library import Start
 from modmill.flow.lint import foreign_words, lint
@@ -146,6 +150,10 @@ def check_pair(
             report.failures.append(f"{name}: does not compile: {error}")
         else:
             report.failures += islice(simulated(core, messages(core), simulator, report), 1)
+    if core.bus and not faults:
+        exchanges = list(core.exchanges())
+        report.failures += bus_faults(read_text(folder / VERILOG), core.device, find_bus(core.bus), exchanges)
+        report.judged += sum(bool(exchange.count) for exchange in exchanges) * core.results
     report.seconds = time.monotonic() - start
     return report
 

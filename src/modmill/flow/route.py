@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,11 @@ def shell(top: str, widths: Widths) -> str:
     if widths.k:
         inputs |= {"k_valid": 1, "k_m": widths.k}
         outputs |= {"k_ready": 1}
+    return _shell(top, inputs, outputs)
+
+
+def _shell(top: str, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> str:
+    """The shell around a module with these ports, apart from clk, and their widths."""
     n_in, n_out = sum(inputs.values()), sum(outputs.values())
     wires = "".join(f"  wire [{bits - 1}:0] {port};\n" for port, bits in {**inputs, **outputs}.items())
     connections = ", ".join(f".{port}({port})" for port in ("clk", *inputs, *outputs))
@@ -128,6 +134,19 @@ def shell(top: str, widths: Widths) -> str:
   end
 endmodule
 """
+
+
+def shell_for(verilog: str, top: str) -> str:
+    """The shell around module ``top``, a multiplier or any other module with the port clk. Raises ValueError if it is
+    missing."""
+    ports = module_ports(verilog, top)
+    if ports is None or "i_a" in ports:
+        return shell(top, port_widths(verilog, top))
+    inputs, outputs = (
+        {name: p["width"] for name, p in ports.items() if p["direction"] == way and name != "clk"}
+        for way in ("in", "out")
+    )
+    return _shell(top, inputs, outputs)
 
 
 def route(
@@ -186,7 +205,7 @@ def shell_netlist(
     verilog: str, top: str, target: Target, workdir: Path, hierarchy: bool = False
 ) -> tuple[Path, float | None]:
     """Path of the netlist of core and shell, and the lowest documented limit of its blocks in MHz."""
-    text = verilog + "\n" + shell(top, port_widths(verilog, top))
+    text = verilog + "\n" + shell_for(verilog, top)
     key = hashlib.sha256(json.dumps([text, target.device, hierarchy, tools.version("yosys")]).encode()).hexdigest()
     netlist, kept = workdir / "shell.json", workdir / "shell.key"
     if not (netlist.exists() and kept.exists() and kept.read_text().startswith(key)):

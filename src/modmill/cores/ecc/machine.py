@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Self
 
+from modmill.buses.device import Command
 from modmill.contract import Binary, Digits, ResiduePair, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
@@ -68,6 +69,7 @@ class EccCore(BuiltEngine):
     order: bool = False
 
     STEM = "ecc"
+    KIND = "curve"
 
     def __post_init__(self) -> None:
         if self.fitted.p != self.curve.p:
@@ -225,6 +227,7 @@ class EccCore(BuiltEngine):
             "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
             "threads": self.layout.threads, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
             "cores": self.cores, **({"order": True} if self.order else {}),
+            **({"bus": self.bus} if self.bus else {}),
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
@@ -260,6 +263,16 @@ class EccCore(BuiltEngine):
             for held in programs:
                 yield from (self.message(held.operation, pairs) for pairs in self.vector_jobs(held.operation))
 
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        lay = self.layout
+        return Command(0, "setup", len(self.setup()) - 1, 0), *(
+            Command(
+                1 + k, name, lay.threads * (lay.digit_words(k) + len(program.inputs) * lay.number_words),
+                lay.answer_words(k),
+            ) for k, (name, program) in enumerate(zip(self.jobs, lay.programs, strict=True))
+        )  # fmt: skip
+
     def record(self) -> dict[str, Any]:
         lay = self.layout
         return {
@@ -282,6 +295,7 @@ class EccCore(BuiltEngine):
             "multiplier": self.contract.describe(),
             "digest": digest(self.verilog),
             "netlist": self.digest,
+            **engine_files.bus_entry(self),
         }
 
     def _program(self, number: int, held: ProgramImage) -> dict[str, Any]:

@@ -13,8 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from modmill.buses.adapters import find_bus
+from modmill.buses.device import Device
+from modmill.buses.files import bus_texts, section
 from modmill.contract import Contract, UnsupportedError
-from modmill.cores.folder import require_former, write_folder
+from modmill.cores.behind_bus import bus_record, multiplier_device
+from modmill.cores.folder import listed, require_former, write_folder
 from modmill.cores.multiplier import notebook, operands
 from modmill.cores.multiplier.explain import explanation
 from modmill.cores.multiplier.verify import SHORT, Report, verify
@@ -46,7 +50,8 @@ class FaultyCore(RuntimeError):
 class Core:
     """A design fitted to a modulus, with its RTL.
 
-    ``given`` holds the parameters that the user set; all others follow from them. ``stored``: RTL that was read from a
+    ``given`` holds the parameters that the user set; all others follow from them. ``bus``: name of a bus, behind which
+    the core is written too; empty: none. ``stored``: RTL that was read from a
     folder and replaces the RTL that the design emits; ``stored_digest``: that of its netlist. ``verilog`` is the RTL
     without the header of core.v.
     """
@@ -57,6 +62,7 @@ class Core:
     io: str
     given: Mapping[str, Any] = field(default_factory=dict)
     top: str = "core"
+    bus: str = ""
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
@@ -91,7 +97,15 @@ class Core:
         sets = [word for name, value in self.given.items() for word in ("--set", f"{name}={value}")]
         modulus = self.modulus.name or hex(self.modulus.value)
         top = ["--top", self.top] if self.top != "core" else []
-        return shlex.join(["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io, *top])
+        bus = ["--bus", self.bus] if self.bus else []
+        return shlex.join(
+            ["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io, *top, *bus]
+        )
+
+    @property
+    def device(self) -> Device:
+        """The core as a device behind a bus."""
+        return multiplier_device(self.contract, self.top, self.digest)
 
     def __repr__(self) -> str:
         t, set_ = self.contract.timing, "".join(f", {name}={value}" for name, value in self.given.items())
@@ -114,6 +128,7 @@ class Core:
             "parameters": dict(self.fitted.settings),
             "given": dict(self.given),
             "top": self.top,
+            **({"bus": bus_record(find_bus(self.bus), self.top)} if self.bus else {}),
             "modulus_name": self.modulus.name,
             **({"made_for": hex(self.modulus.value)} if self.contract.p != self.modulus.value else {}),
             "prime": self.modulus.prime,
@@ -191,12 +206,14 @@ class Core:
 
     def texts(self, record: Mapping[str, Any], verilog: str) -> dict[str, str]:
         """All files of the folder except contract.json, from that record and the RTL."""
+        bus = find_bus(self.bus) if self.bus else None
         return {
             "core.v": sheet.core_text(verilog, record, self.name),
             "vectors.json": json.dumps(self._vectors(record["digest"]), indent=1) + "\n",
             "test_core.py": sheet.render("test_core.py", record, self.name),
-            "README.md": sheet.render("README.md", record, self.name),
+            "README.md": sheet.render("README.md", record, self.name) + (section(self.device, bus) if bus else ""),
             **self._package(record).files(),
+            **(bus_texts(self.device, bus, verilog) if bus else {}),
         }
 
     def _package(self, record: Mapping[str, Any]) -> packaging.Package:
@@ -247,19 +264,23 @@ class Core:
 
 
 def build(
-    design: str | Design, modulus: str | int | Modulus, io: str = "plain", top: str = "core", **settings: Any
-) -> Core:
+    design: str | Design, modulus: str | int | Modulus, io: str = "plain", top: str = "core", *, bus: str = "",
+    **settings: Any,
+) -> Core:  # fmt: skip
     """Fit a design to a modulus and make its core.
 
     ``modulus``: a number, or a text for ``parse_modulus``. ``io``: ``plain`` (operands below p, a b mod p),
     ``montgomery`` (the same with a b R^-1 mod p, of a Montgomery multiplier) or ``native`` (the design's own
     representation). ``settings``: the design's parameters.
-    ``top``: name of the Verilog module, and prefix of all other modules' names.
+    ``top``: name of the Verilog module, and prefix of all other modules' names. ``bus``: a bus, behind which the core is
+    written too: axi4-lite, wishbone, apb or ahb-lite.
     Raises ValueError (UnsupportedError) for unknown names, and if the design does not support the modulus.
     """
     if io not in IO:
         raise UnsupportedError(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
     require_name(top)
+    if bus:
+        find_bus(bus)
     chosen = find_design(design) if isinstance(design, str) else design
     wanted = parse_modulus(str(modulus)) if isinstance(modulus, (str, int)) else modulus
     given = chosen.checked(settings)
@@ -267,9 +288,9 @@ def build(
     if io not in fitted.forms:
         raise UnsupportedError(f"{chosen.name} has no {io} form; take --io {' or '.join(fitted.forms)}")
     chosen.require_size(fitted)
-    return Core(chosen, wanted, fitted, io, given, top)
+    return Core(chosen, wanted, fitted, io, given, top, bus)
 
 
 def require_replaceable(folder: Path) -> None:
     """Raise ValueError unless the folder is missing, empty, or a former build without other files."""
-    require_former(folder, FILES, _BESIDE)
+    require_former(folder, FILES, (*_BESIDE, *listed(folder)))

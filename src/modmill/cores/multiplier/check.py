@@ -8,10 +8,14 @@ import itertools
 import json
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from modmill.buses.adapters import find_bus
+from modmill.buses.files import VERILOG
 from modmill.contract import Contract
+from modmill.cores.behind_bus import bus_faults, loading, product
 from modmill.cores.multiplier import operands
 from modmill.cores.multiplier.build import RECORD, Core
 from modmill.cores.multiplier.folder import Folder
@@ -50,8 +54,18 @@ def check(path: str | Path, vectors: int | None = None, *, four_state: bool = Fa
         report.failures += text_differences(core, folder)
         extra = [(a, b) for a, b, _ in folder.vectors]
         verify(core, folder.verilog, report, vectors=vectors, extra=extra, four_state=four_state)
+        if core.bus:
+            _check_bus(core, folder, report)
     report.seconds = time.monotonic() - start
     return report
+
+
+def _check_bus(core: Core, folder: Folder, report: Report) -> None:
+    """Send vectors of the folder through the bus of its bus.v."""
+    core, contract = replace(core, stored=folder.verilog, stored_digest=folder.record["netlist"]), core.contract
+    exchanges = loading(contract) + [product(contract, *vector) for vector in folder.vectors]
+    report.failures += bus_faults(folder.texts.get(VERILOG, ""), core.device, find_bus(core.bus), exchanges)
+    report.counts["through the bus"] += len(folder.vectors)
 
 
 def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> Iterator[str]:

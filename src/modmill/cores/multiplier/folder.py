@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from modmill.contract import UnsupportedError
+from modmill.cores.behind_bus import bus_files
 from modmill.cores.folder import json_object, read_text
 from modmill.cores.multiplier.build import FILES, RECORD, Core, build
 from modmill.designs import design as find_design
@@ -54,7 +55,8 @@ class Folder:
         header, verilog = sheet.split(read_text(folder / "core.v"))
         if not verilog.strip():
             raise ValueError(f"{folder / 'core.v'} holds no Verilog")
-        names = [f.name for f in folder.iterdir() if f.name in FILES or f.suffix == ".core"]
+        known = (*FILES, *bus_files(record))
+        names = [f.name for f in folder.iterdir() if f.name in known or f.suffix == ".core"]
         return cls(folder, record, header, verilog, vectors, seal.folder_texts(folder, names))
 
     def refit(self) -> Core:
@@ -64,7 +66,8 @@ class Folder:
         """
         r = self.record
         given = find_design(r["design"]).checked(r["given"])  # refuses names that are not parameters
-        return build(r["design"], int(r.get("made_for", r["modulus"]), 16), r["io"], r["top"], **given)
+        bus = r["bus"]["name"] if bus_files(r) else ""
+        return build(r["design"], int(r.get("made_for", r["modulus"]), 16), r["io"], r["top"], bus=bus, **given)
 
 
 _KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "top": str, "digest": str, "netlist": str}

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from modmill.buses.device import Counted
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores.built import Message, Trial, judged
 from modmill.cores.folder import json_object, read_text
@@ -103,6 +104,10 @@ class CircuitCore(EngineCore):
     def exponent_bits(self) -> int:
         return self.layout.bits
 
+    def _counted(self, program: int) -> Counted:
+        lay = self.layout
+        return Counted(lay.bits, 1, lay.word - 1, lay.word.bit_length() - 1, lay.number_words, 1, False)
+
     @property
     def coprocessor(self) -> circuit.PowerCircuit:
         assert isinstance(self.fitted, Radix64K)
@@ -149,7 +154,9 @@ class CircuitCore(EngineCore):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"bits": self.exponent_bits, "word": self.word, "top": self.top}
+        return {
+            "bits": self.exponent_bits, "word": self.word, "top": self.top, **({"bus": self.bus} if self.bus else {})
+        }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
         fixed = {"method": "binary", "window": 1, "threads": 1, "cores": 1, "io": "native", "native": False}

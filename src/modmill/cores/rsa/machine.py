@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
+from modmill.buses.device import Command, Counted
 from modmill.contract import Binary, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.batches import batches
+from modmill.cores.behind_bus import counted
 from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
 from modmill.cores.rsa.page import page
 from modmill.design import DesignInstance
@@ -28,6 +30,8 @@ from modmill.rtl.memory import DEPTHS
 from modmill.version import __version__
 
 METHODS = ("window", "ladder")
+POWERS = ("power", "public")
+"""Names of the two programs as commands: exponents that are secret, and 65537."""
 PUBLIC = 65537
 SHORT = 48
 """Length in bits of the exponents in most messages of vectors and checks."""
@@ -55,6 +59,7 @@ class EngineCore(BuiltEngine):
     native: bool = True
 
     STEM = "engine"
+    KIND = "powers"
 
     @cached_property
     def numbered(self) -> bool:
@@ -109,6 +114,23 @@ class EngineCore(BuiltEngine):
         bits = bits or self.layout.powers[program].bits
         return self._sample.cycles(program, self.layout.passes(program, bits))
 
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        return Command(0, "setup", len(self.setup(self.fitted)) - 1, 0), *(
+            Command(1 + k, name, shape.words(shape.most), self.layout.answer_words(k), shape)
+            for k, (name, shape) in enumerate(zip(POWERS, map(self._counted, range(len(POWERS))), strict=True))
+        )  # fmt: skip
+
+    def _counted(self, program: int) -> Counted:
+        """How the length of a job depends on its number of passes."""
+        lay, made = self.layout, self.layout.programs[program]
+        shift = lay.per_word.bit_length() - 1
+        numbers = len(made.inputs) * lay.number_words
+        return counted(lay.threads, numbers, made.passes, lambda passes: lay.digit_words(program, passes), shift)
+
+    def messages_for_bus(self) -> Iterator[Message]:
+        return self.messages(full=False)
+
     def at(self, p: int) -> DesignInstance:
         """The multiplier with ``p`` loaded. Raises UnsupportedError if p cannot be loaded."""
         return self.fitted if p == self.fitted.p else self.fitted.at(p)
@@ -142,6 +164,7 @@ class EngineCore(BuiltEngine):
         return {
             "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "threads": lay.threads,
             "word": lay.word, "io": self.io, "native": self.numbered, "cores": self.cores, "top": self.top,
+            **({"bus": self.bus} if self.bus else {}),
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
@@ -166,6 +189,7 @@ class EngineCore(BuiltEngine):
             "multiplier": contract.describe(),
             "digest": digest(self.verilog),
             "netlist": self.digest,
+            **engine_files.bus_entry(self),
         }
 
     def record(self) -> dict[str, Any]:

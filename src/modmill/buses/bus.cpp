@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Modmill authors
+//
+// Drives a bus front, one access at a time; the other half is simulate.py, which defines MODMILL_<BUS>.
+//
+// One cycle: inputs change while the clock is low, the model settles, outputs are sampled, the clock rises.
+
+namespace {
+
+constexpr int LIMIT = 1000;  // cycles of an access, after which the bus hangs
+
+enum Response { OKAY, REFUSED, HANGS };
+
+struct Bus {
+    VerilatedContext context;
+    std::unique_ptr<Vmodel> model;
+    uint64_t cycles = 0;
+
+    explicit Bus(uint64_t seed) {
+        context.randReset(2);  // registers start from random values
+        context.randSeed(static_cast<int>(seeded(seed) & 0x7fffffff));
+        model = std::make_unique<Vmodel>(&context);
+        idle();
+    }
+
+    ~Bus() { model->final(); }
+
+    void settle() {
+        model->clk = 0;
+        model->eval();
+    }
+
+    void rise() {
+        model->clk = 1;
+        model->eval();
+        ++cycles;
+    }
+
+    void reset(uint64_t count) {
+        model->rst = 1;
+        for (; count; --count) {
+            settle();
+            rise();
+        }
+        model->rst = 0;
+    }
+
+    uint64_t wait(uint64_t most, bool for_interrupt) {
+        for (uint64_t count = 0; count < most; ++count) {
+            settle();
+            if (for_interrupt && model->irq) return count;
+            rise();
+        }
+        return most;
+    }
+
+#if defined(MODMILL_AXI4_LITE)
+    void idle() {
+        model->s_axi_awvalid = model->s_axi_wvalid = model->s_axi_arvalid = 0;
+        model->s_axi_bready = model->s_axi_rready = 0;
+    }
+
+    int access(bool write, uint32_t address, uint32_t bytes, uint32_t* data) {
+        model->s_axi_awaddr = model->s_axi_araddr = address;
+        model->s_axi_wdata = *data;
+        model->s_axi_wstrb = bytes;
+        model->s_axi_awvalid = model->s_axi_wvalid = model->s_axi_bready = write;
+        model->s_axi_arvalid = model->s_axi_rready = !write;
+        for (int k = 0; k < LIMIT; ++k) {
+            settle();
+            const bool aw = model->s_axi_awready, w = model->s_axi_wready, ar = model->s_axi_arready;
+            const bool done = write ? model->s_axi_bvalid : model->s_axi_rvalid;
+            const int response = write ? model->s_axi_bresp : model->s_axi_rresp;
+            if (done && !write) *data = model->s_axi_rdata;
+            rise();
+            if (aw) model->s_axi_awvalid = 0;
+            if (w) model->s_axi_wvalid = 0;
+            if (ar) model->s_axi_arvalid = 0;
+            if (done) {
+                idle();
+                return response ? REFUSED : OKAY;
+            }
+        }
+        return HANGS;
+    }
+#elif defined(MODMILL_WISHBONE)
+    void idle() { model->wb_cyc_i = model->wb_stb_i = 0; }
+
+    int access(bool write, uint32_t address, uint32_t bytes, uint32_t* data) {
+        model->wb_cyc_i = model->wb_stb_i = 1;
+        model->wb_we_i = write;
+        model->wb_adr_i = address;
+        model->wb_dat_i = *data;
+        model->wb_sel_i = bytes;
+        for (int k = 0; k < LIMIT; ++k) {
+            settle();
+            const bool ack = model->wb_ack_o, err = model->wb_err_o;
+            if (ack && !write) *data = model->wb_dat_o;
+            rise();
+            if (ack || err) {
+                idle();
+                return err ? REFUSED : OKAY;
+            }
+        }
+        return HANGS;
+    }
+#elif defined(MODMILL_APB)
+    void idle() { model->psel = model->penable = 0; }
+
+    int access(bool write, uint32_t address, uint32_t bytes, uint32_t* data) {
+        model->psel = 1;
+        model->penable = 0;
+        model->pwrite = write;
+        model->paddr = address;
+        model->pwdata = *data;
+        model->pstrb = bytes;
+        settle();
+        rise();
+        model->penable = 1;
+        for (int k = 0; k < LIMIT; ++k) {
+            settle();
+            const bool ready = model->pready, error = model->pslverr;
+            if (ready && !write) *data = model->prdata;
+            rise();
+            if (ready) {
+                idle();
+                return error ? REFUSED : OKAY;
+            }
+        }
+        return HANGS;
+    }
+#elif defined(MODMILL_AHB_LITE)
+    void idle() {
+        model->hsel = model->htrans = 0;
+        model->hready = 1;
+    }
+
+    int access(bool write, uint32_t address, uint32_t bytes, uint32_t* data) {
+        model->hsel = 1;
+        model->htrans = 2;
+        model->hwrite = write;
+        model->haddr = address;
+        model->hsize = bytes == 15 ? 2 : 0;
+        settle();
+        rise();
+        model->hsel = model->htrans = 0;
+        model->hwdata = *data;
+        for (int k = 0; k < LIMIT; ++k) {
+            model->hready = model->hreadyout;
+            settle();
+            const bool ready = model->hreadyout, error = model->hresp;
+            if (ready && !write) *data = model->hrdata;
+            rise();
+            if (ready) {
+                idle();
+                return error ? REFUSED : OKAY;
+            }
+        }
+        return HANGS;
+    }
+#endif
+};
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT void* modmill_bus_start(uint64_t seed) { return new Bus(seed); }
+EXPORT void modmill_bus_end(void* bus) { delete static_cast<Bus*>(bus); }
+EXPORT void modmill_bus_reset(void* bus, uint64_t cycles) { static_cast<Bus*>(bus)->reset(cycles); }
+EXPORT uint64_t modmill_bus_cycles(void* bus) { return static_cast<Bus*>(bus)->cycles; }
+EXPORT uint64_t modmill_bus_wait(void* bus, uint64_t most, int for_interrupt) {
+    return static_cast<Bus*>(bus)->wait(most, for_interrupt);
+}
+EXPORT int modmill_bus_access(void* bus, int write, uint32_t address, uint32_t bytes, uint32_t* data) {
+    return static_cast<Bus*>(bus)->access(write, address, bytes, data);
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The files of a bus front, all from one device, one bus and one description of the registers.
+
+bus.v            the core or engine behind its front
+registers.rdl    SystemRDL
+registers.md     Markdown
+bus.xml          IP-XACT (IEEE 1685-2014) of bus.v, with bus interface and memory map
+TOP.h, TOP.c     C99 header and driver
+TOP.py           Python map
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import jinja2
+from amaranth.lib.wiring import In
+
+from modmill.buses.adapters import Bus
+from modmill.buses.device import Device
+from modmill.buses.front import INTERRUPT, module_name, whole
+from modmill.buses.registers import CAUSES, SPAN, register_map
+from modmill.report.sheet import identifier
+from modmill.version import __version__
+
+VERILOG = "bus.v"
+_RDL = {"ro": "sw = r;", "rw": "sw = rw;", "wo": "sw = w;", "w1c": "sw = rw; onwrite = woclr;", "pop": "sw = r;"}
+_RDL_HARDWARE = {
+    "ro": " hw = w;",
+    "rw": " hw = r;",
+    "wo": " hw = r;",
+    "w1c": " hw = rw;",
+    "pop": " onread = ruser; hw = w;",
+}
+_IPXACT = {"ro": "read-only", "rw": "read-write", "wo": "write-only", "w1c": "read-write", "pop": "read-only"}
+_LOGICAL = {"wb_cyc_i": "CYC", "wb_stb_i": "STB", "wb_we_i": "WE", "wb_adr_i": "ADR", "wb_sel_i": "SEL",
+            "wb_dat_i": "DAT_MOSI", "wb_dat_o": "DAT_MISO", "wb_ack_o": "ACK", "wb_err_o": "ERR", "wb_stall_o": "STALL",
+            "hsel": "HSELx"}  # fmt: skip
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader("modmill.buses"), undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    found.filters["identifier"] = identifier
+    return found
+
+
+def logical(port: str) -> str:
+    """The name of a bus's port in the definition of the bus."""
+    return _LOGICAL.get(port, port.removeprefix("s_axi_").upper())
+
+
+def names(top: str) -> dict[str, str]:
+    """The template of each file that is rendered, by the file's name."""
+    return {
+        "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "bus.xml": "bus.xml.j2",
+        f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
+    }  # fmt: skip
+
+
+def all_names(top: str) -> tuple[str, ...]:
+    """The names of all files of a front."""
+    return VERILOG, *names(top)
+
+
+def descriptions(device: Device, bus: Bus) -> dict[str, str]:
+    """The text of every file but bus.v, by name."""
+    made = f"Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like."
+    ports = {"clk": ("in", 1), "rst": ("in", 1)} | {
+        name: ("in" if member.flow == In else "out", member.shape) for name, member in bus.adapter.ports.items()
+    } | {INTERRUPT: ("out", 1)}  # fmt: skip
+    shown = {
+        "device": device, "bus": bus, "registers": register_map(device), "made": made, "causes": CAUSES,
+        "name": identifier(device.top), "p": device.top, "P": device.top.upper(), "module": module_name(device),
+        "title": f"{device.top} behind {bus.title}", "version": __version__, "span": SPAN, "ports": ports,
+        "logical_ports": [(logical(name), name) for name in bus.adapter.ports],
+        "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
+    }  # fmt: skip
+    return {file: _templates().get_template(name).render(shown) for file, name in names(device.top).items()}
+
+
+def bus_texts(device: Device, bus: Bus, core: str) -> dict[str, str]:
+    """The text of every file, by name; ``core``: Verilog of the device."""
+    made = (
+        f"// SPDX-License-Identifier: Apache-2.0\n// {device.top} behind {bus.title}; made by Modmill {__version__}.\n"
+    )
+    about = "// Generated cores belong to you: use, change and ship them as you like.\n\n"
+    return {VERILOG: made + about + whole(device, bus, core), **descriptions(device, bus)}
+
+
+def section(device: Device, bus: Bus) -> str:
+    """The section of a data sheet on the bus."""
+    top = device.top
+    return f"""
+## Behind {bus.title}
+`{VERILOG}` holds the module `{module_name(device)}`: {bus.title} front and `{top}` in one file, to be used instead of the
+file of `{top}`. Its ports are `clk`, `rst`, `{INTERRUPT}` (the interrupt, high while an enabled event stands) and those of
+the bus. `registers.md` describes the registers, `registers.rdl` (SystemRDL) and `bus.xml` (IP-XACT) say the same to tools,
+`{top}.h` and `{top}.c` are a driver in C99, `{top}.py` is a map for Python.
+"""

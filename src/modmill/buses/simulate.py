@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A core or engine behind its bus in simulation, and a driver for it.
+
+`bus.cpp` drives the bus: one access after another, without pauses. The model is compiled as those of `flow`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from importlib import resources
+
+from modmill.buses.adapters import BYTE_ADDRESS, Bus
+from modmill.buses.device import Device
+from modmill.buses.front import module_name
+from modmill.buses.registers import CAUSES, register_map
+from modmill.flow.library import U32, U64, library
+from modmill.flow.tools import ToolError, step
+from modmill.report.sheet import identifier
+
+ALL_BYTES = 0xF
+_OKAY, _REFUSED = range(2)
+
+
+class BusFault(RuntimeError):
+    """A device that does not do what its description says; the message says what."""
+
+
+class BusSimulator:
+    """The module ``<top>_bus`` of a Verilog text, compiled, after power-up with random contents and a reset.
+
+    Raises ToolError if the text does not compile.
+    """
+
+    def __init__(self, verilog: str, device: Device, bus: Bus, seed: int = 1) -> None:
+        texts = [f"#define MODMILL_{identifier(bus.name).upper()} 1\n"]
+        texts += [(resources.files("modmill.flow") / "model.cpp").read_text()]
+        texts += [(resources.files("modmill.buses") / "bus.cpp").read_text()]
+        self.path = library(verilog, module_name(device), "".join(texts))
+        self._functions = functions = ctypes.CDLL(str(self.path))
+        functions.modmill_bus_start.argtypes, functions.modmill_bus_start.restype = [U64], ctypes.c_void_p
+        functions.modmill_bus_end.argtypes = [ctypes.c_void_p]
+        functions.modmill_bus_reset.argtypes = [ctypes.c_void_p, U64]
+        functions.modmill_bus_cycles.argtypes, functions.modmill_bus_cycles.restype = [ctypes.c_void_p], U64
+        functions.modmill_bus_wait.argtypes = [ctypes.c_void_p, U64, ctypes.c_int]
+        functions.modmill_bus_wait.restype = U64
+        functions.modmill_bus_access.argtypes = [ctypes.c_void_p, ctypes.c_int, U32, U32, ctypes.POINTER(U32)]
+        step("simulating")
+        self._bus = functions.modmill_bus_start(seed)
+        self.reset(device.power_up)
+
+    def __del__(self) -> None:
+        if getattr(self, "_bus", None):
+            self._functions.modmill_bus_end(self._bus)
+
+    @property
+    def cycles(self) -> int:
+        """Cycles since power-up."""
+        return int(self._functions.modmill_bus_cycles(self._bus))
+
+    def reset(self, cycles: int) -> None:
+        """Hold rst high for this number of cycles."""
+        self._functions.modmill_bus_reset(self._bus, cycles)
+
+    def wait(self, cycles: int, *, interrupt: bool = False) -> int:
+        """Let cycles pass; with ``interrupt`` only until irq is high. Returns their number."""
+        return int(self._functions.modmill_bus_wait(self._bus, cycles, interrupt))
+
+    def read(self, address: int) -> tuple[int, bool]:
+        """(word, whether the access was refused). Raises BusFault if the bus hangs."""
+        return self._access(False, address, 0, ALL_BYTES)
+
+    def write(self, address: int, word: int, enabled: int = ALL_BYTES) -> bool:
+        """Whether the write was refused; ``enabled``: a bit for each byte. Raises BusFault if the bus hangs."""
+        return self._access(True, address, word, enabled)[1]
+
+    def _access(self, write: bool, address: int, word: int, enabled: int) -> tuple[int, bool]:
+        data = U32(word)
+        found = self._functions.modmill_bus_access(
+            self._bus, write, address % (1 << BYTE_ADDRESS), enabled, ctypes.byref(data)
+        )
+        if found not in (_OKAY, _REFUSED):
+            raise BusFault(f"an access to {address:#05x} has no end")
+        return data.value, found == _REFUSED
+
+
+class BusDriver:
+    """A driver of a simulated device by the description of its registers, as the driver in C does it."""
+
+    def __init__(self, device: Device, simulator: BusSimulator) -> None:
+        self.device, self.bus, self._registers = device, simulator, register_map(device)
+
+    def read(self, register: str, field: str = "") -> int:
+        """A register, or one of its fields. Raises BusFault if the read is refused."""
+        found = self._registers[register]
+        word, refused = self.bus.read(found.offset)
+        if refused:
+            raise BusFault(f"a read of {register} is refused")
+        if not field:
+            return word
+        (of,) = (f for f in found.fields if f.name == field)
+        return (word & of.mask) >> of.low
+
+    def write(self, register: str, word: int) -> None:
+        """Write a register. Raises BusFault if the write is refused."""
+        if self.bus.write(self._registers[register].offset, word):
+            raise BusFault(f"a write of {register} is refused")
+
+    def error(self) -> str:
+        """The cause of the first error since the last call, cleared; NONE if there was none."""
+        cause = CAUSES[self.read("STATUS", "cause")][0]
+        if cause != "NONE":
+            self.write("IRQ_STATUS", 2)
+        return cause
+
+    def ready(self) -> None:
+        """Wait until the device accepts a command. Raises BusFault if it never does."""
+        self._until("ready")
+
+    def send(self, command: int, words: Sequence[int]) -> None:
+        """Send a command and its data words, as fast as the buffer takes them."""
+        self.write("IRQ_STATUS", 1)
+        self.write("COMMAND", command)
+        room = 0
+        for word in words:
+            left = self.device.patience
+            while not room:
+                room, left = self.read("LEVEL", "free"), left - 1
+                if not left:
+                    raise BusFault("the buffer stays full")
+            self.write("DATA_IN", word)
+            room -= 1
+
+    def answer(self, count: int) -> list[int]:
+        """Wait for the answer and read ``count`` words; with 0 until the device is ready. Raises BusFault."""
+        self._until("done" if count else "ready")
+        found: list[int] = []
+        left = self.device.patience
+        while len(found) < count:
+            level, left = self.read("LEVEL", "words"), left - 1
+            found += [self.read("DATA_OUT") for _ in range(min(level, count - len(found)))]
+            if not left:
+                raise BusFault(f"{len(found)} of {count} words of an answer")
+        return found
+
+    def run(self, command: int, words: Sequence[int], count: int) -> list[int]:
+        """Send a command, receive its answer. Raises BusFault for an error of the device."""
+        self.send(command, words)
+        found = self.answer(count)
+        if (cause := self.error()) != "NONE":
+            raise BusFault(f"command {command}: {cause}")
+        return found
+
+    def _until(self, field: str) -> None:
+        """Wait for a bit of STATUS, by the interrupt if it is an answer."""
+        self.write("IRQ_ENABLE", 3)
+        if field == "done":
+            self.bus.wait(self.device.patience, interrupt=True)
+        for _ in range(self.device.patience):
+            if self.read("STATUS", field):
+                return
+            if self.read("STATUS", "error"):
+                raise BusFault(f"an error instead of {field}: {self.error()}")
+            self.bus.wait(16)
+        raise BusFault(f"the device never gets {field}")
+
+
+__all__ = ["BusDriver", "BusFault", "BusSimulator", "ToolError"]

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Cores and engines as devices behind a bus, and the check of bus.v: vectors through the bus, errors, an abort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from modmill.buses.adapters import Bus
+from modmill.buses.device import WORD, Command, Counted, Device
+from modmill.buses.files import VERILOG, all_names
+from modmill.buses.operands import words
+from modmill.buses.registers import register_map
+from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
+from modmill.contract import Contract
+from modmill.engines.machine.layout import words_of
+from modmill.flow.emit import without_initial_values
+from modmill.flow.lint import lint
+from modmill.flow.simulate import patience, widths
+from modmill.flow.tools import ToolError
+from modmill.report.sheet import split
+
+MULTIPLY = 1
+"""Command of a product."""
+_ABORT = 1
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A message and its answer of ``count`` words, of which ``right`` says whether they are right. ``what``: its name
+    in a message."""
+
+    command: int
+    words: Sequence[int]
+    count: int = 0
+    right: Callable[[Sequence[int]], bool] = lambda _: True
+    what: str = "command 0"
+
+
+def bus_record(bus: Bus, top: str) -> dict[str, Any]:
+    """The entry ``bus`` of a record: its name, the module with front and device, the files."""
+    return {"name": bus.name, "module": f"{top}_bus", "files": list(all_names(top))}
+
+
+def bus_files(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the files of a front that a record states; none if it states no bus."""
+    bus = record.get("bus")
+    names = bus.get("files") if isinstance(bus, dict) else ()
+    return tuple(name for name in names if isinstance(name, str) and "/" not in name) if isinstance(names, list) else ()
+
+
+def multiplier_device(contract: Contract, top: str, digest: str) -> Device:
+    """A multiplier as a device: command 1 is a product; command 0 loads the modulus if it is loaded."""
+    size = widths(contract)
+    commands = [Command(MULTIPLY, "multiply", words(size.a) + words(size.b), words(size.r))]
+    if contract.load:
+        commands.insert(0, Command(0, "load", words(size.k) * len(contract.load.words), 0))
+    return Device(
+        "multiplier", top, digest, contract.p.bit_length(), words(size.a), 1, tuple(commands), contract.power_up,
+        patience(contract) + 8 * max(c.words + c.answer for c in commands), (size.a, size.b, size.r, size.k),
+    )  # fmt: skip
+
+
+def loading(contract: Contract) -> list[Exchange]:
+    """The message that loads the modulus of a multiplier; none if it is built in."""
+    if contract.load is None:
+        return []
+    each = words(contract.load.width)
+    return [Exchange(0, [part for word in contract.load.words for part in words_of(word, each, WORD)])]
+
+
+def product(contract: Contract, a: int, b: int, wanted: int) -> Exchange:
+    """A product of two port values, whose result is ``wanted`` modulo p."""
+    size = widths(contract)
+    sent = words_of(a, words(size.a), WORD) + (words_of(b, words(size.b), WORD) if size.b else [])
+
+    def right(answer: Sequence[int]) -> bool:
+        port = sum(word << WORD * k for k, word in enumerate(answer))
+        return contract.result.decode(port) % contract.p == wanted
+
+    return Exchange(MULTIPLY, sent, words(size.r), right, "a product")
+
+
+def counted(threads: int, numbers: int, most: int, of: Callable[[int], int], shift: int) -> Counted:
+    """`Counted` whose varying number of words is ``of`` a count, which grows by whole digits, 2^``shift`` in a word.
+
+    Raises ValueError if no numbers ``times`` and ``plus`` describe it.
+    """
+    for times in range(1, 9):
+        for plus in range(1 << shift + 4):
+            found = Counted(most, times, plus, shift, numbers, threads, True)
+            if all(found.varying(count) == of(count) for count in (1, 2, most // 2 or 1, most - 1 or 1, most)):
+                return found
+    raise ValueError("the words of a message are no linear function of its count")
+
+
+def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange]) -> Iterator[str]:
+    """Yield the faults of a bus.v: what lint finds, and the first one of a simulation in which ``exchanges`` go through
+    the bus. The first exchanges have no answer: they set the device up."""
+    bare = without_initial_values(split(text)[1])
+    faults = [f"{VERILOG}: {line}" for line in lint(bare, f"{device.top}_bus")]
+    yield from faults
+    if faults:
+        return
+    try:
+        _through(BusDriver(device, BusSimulator(bare, device, bus)), exchanges)
+    except BusFault as fault:
+        yield f"{VERILOG}: {fault}"
+    except ToolError as error:
+        if "%Error" not in str(error):
+            raise
+        yield f"{VERILOG}: does not compile: {error}"
+
+
+def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
+    """Raise BusFault at the first fault: of a constant register, an answer, an error that is not reported, an answer
+    after an abort."""
+    device = driver.device
+    driver.ready()
+    for register in register_map(device).registers:
+        if register.constant and driver.read(register.name) != register.reset:
+            raise BusFault(f"{register.name} is {driver.read(register.name):#x}, not {register.reset:#x}")
+    jobs = 0
+    for exchange in exchanges:
+        _exchange(driver, exchange)
+        jobs += bool(exchange.count)
+    if driver.read("JOBS") != jobs:
+        raise BusFault(f"JOBS is {driver.read('JOBS')} after {jobs} jobs")
+    last = next(exchange for exchange in reversed(exchanges) if exchange.count)
+    for act, cause in (
+        (lambda: driver.read("DATA_OUT"), "EMPTY"), (lambda: driver.write("DATA_IN", 1), "LONG"),
+        (lambda: driver.write("COMMAND", device.commands[-1].number + 1), "COMMAND"),
+        (lambda: driver.send(last.command, last.words[:1]), "NONE"),
+        (lambda: driver.write("COMMAND", last.command), "NONE" if len(last.words) < 2 else "SHORT"),
+    ):  # fmt: skip
+        act()
+        if (found := driver.error()) != cause:
+            raise BusFault(f"the cause of an error is {found}, not {cause}")
+    driver.write("CONTROL", _ABORT)
+    again = [*_before(exchanges, last), last]
+    for _ in range(2):  # the second time after an abort in the middle of the job
+        driver.ready()
+        for exchange in again:
+            _exchange(driver, exchange)
+        for exchange in again[:-1]:
+            _exchange(driver, exchange)
+        driver.send(last.command, last.words)
+        driver.bus.wait(7)
+        driver.write("CONTROL", _ABORT)
+
+
+def _before(exchanges: Sequence[Exchange], job: Exchange) -> list[Exchange]:
+    """The last message without an answer before a job."""
+    found = [exchange for exchange in exchanges[: exchanges.index(job)] if not exchange.count]
+    return found[-1:]
+
+
+def _exchange(driver: BusDriver, exchange: Exchange) -> None:
+    driver.ready()
+    if not exchange.right(driver.run(exchange.command, exchange.words, exchange.count)):
+        raise BusFault(f"{exchange.what} through the bus has a wrong result")
