@@ -24,7 +24,7 @@ BUFFER = 16
 
 @dataclass(frozen=True)
 class Counted:
-    """The words of a message whose length depends on its first data word, a count from 1 to ``most``.
+    """The words of a message whose length depends on its first data word, a count from 1 to ``most``; 0 if that is 0.
 
     For each of ``threads`` threads there are (``times`` count + ``plus``) / 2^``shift`` words, rounded down, and
     ``numbers`` words more. ``stated``: whether the second data word repeats the first of these two numbers.

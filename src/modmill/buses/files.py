@@ -97,8 +97,8 @@ def section(device: Device, bus: Bus) -> str:
     top = device.top
     return f"""
 ## Behind {bus.title}
-`{VERILOG}` holds the module `{module_name(device)}`: {bus.title} front and `{top}` in one file, to be used instead of the
-file of `{top}`. Its ports are `clk`, `rst`, `{INTERRUPT}` (the interrupt, high while an enabled event stands) and those of
-the bus. `registers.md` describes the registers, `registers.rdl` (SystemRDL) and `bus.xml` (IP-XACT) say the same to tools,
-`{top}.h` and `{top}.c` are a driver in C99, `{top}.py` is a map for Python.
+`{VERILOG}` holds the module `{module_name(device)}`: {bus.title} front and `{top}` in one file, which replaces the
+Verilog file of `{top}` alone. Its ports are `clk`, `rst`, those of the bus, and `{INTERRUPT}`, the interrupt, which is
+high while an enabled event stands. `registers.md` describes the registers; `registers.rdl` (SystemRDL) and `bus.xml`
+(IP-XACT) say the same to tools; `{top}.h` and `{top}.c` are a driver in C99; `{top}.py` is a map for Python.
 """

@@ -190,7 +190,9 @@ class JobControl(wiring.Component):
         first, second, begun = (Signal(name=name) for name in ("at_count", "at_repeat", "begun"))
         threads, varying = Signal(range(shape.threads + 1), name="threads"), Signal(16, name="varying")
         low = self.data[:bits]
-        wrong = later(m, (self.data[bits:] != 0) | (low == 0) | (low > kept["most"]), "wrong_count")
+        wrong = later(
+            m, (self.data[bits:] != 0) | ((low == 0) & kept["most"].any()) | (low > kept["most"]), "wrong_count"
+        )
         computed = later(m, (low * shape.times + kept["plus"]) >> shape.shift, "computed")
         differs = later(m, self.data != varying, "differs")
         length = later(m, varying + kept["numbers"], "thread_words")

@@ -86,7 +86,7 @@ Cores = Annotated[int, typer.Option(min=1, max=64, help="Machines side by side b
 Bus = Annotated[
     str,
     typer.Option(
-        metavar="BUS", help="Also write it behind a bus, with registers and a driver: axi4-lite, wishbone, apb, ahb-lite.",
+        metavar="BUS", help="Also write it behind a bus: axi4-lite, wishbone, apb, ahb-lite; with a driver.",
         autocompletion=complete.buses,
     ),
 ]  # fmt: skip

@@ -130,11 +130,13 @@ def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
     stem = core.STEM
     made = core.record() | dict(written)
     package = _package(core, made)
-    front = bus_texts(core.device, find_bus(core.bus), core.verilog) if core.bus else {}
+    bus = find_bus(core.bus) if core.bus else None
+    front = bus_texts(core.device, bus, core.verilog) if bus else {}
+    about_bus = section(core.device, bus) if bus else ""
     texts = {
         f"{stem}.v": _header(stem, made) + "\n" + core.verilog,
         "vectors.json": json.dumps(core.vectors() | {"digest": made["digest"]}, indent=1) + "\n",
-        "README.md": core.page(made) + (section(core.device, find_bus(core.bus)) if core.bus else "") + _sheet_tail(package, made),
+        "README.md": core.page(made) + about_bus + _sheet_tail(package, made),
         f"{package.bench}.py": sheet.template("test_engine.py.j2").render(
             stem=stem, rtl_file=package.source, bench=package.bench, name=package.name, top=core.top, cores=core.cores,
             word=core.word, binary=core.layout.binary, patience=core.patience, power_up_reset=core.power_up,

@@ -272,8 +272,8 @@ def build(
     ``modulus``: a number, or a text for ``parse_modulus``. ``io``: ``plain`` (operands below p, a b mod p),
     ``montgomery`` (the same with a b R^-1 mod p, of a Montgomery multiplier) or ``native`` (the design's own
     representation). ``settings``: the design's parameters.
-    ``top``: name of the Verilog module, and prefix of all other modules' names. ``bus``: a bus, behind which the core is
-    written too: axi4-lite, wishbone, apb or ahb-lite.
+    ``top``: name of the Verilog module, and prefix of all other modules' names. ``bus``: a bus, behind which the core
+    is written too: axi4-lite, wishbone, apb or ahb-lite.
     Raises ValueError (UnsupportedError) for unknown names, and if the design does not support the modulus.
     """
     if io not in IO:
