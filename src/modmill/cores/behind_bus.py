@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modmill.buses.adapters import Bus
-from modmill.buses.device import WORD, Command, Counted, Device
+from modmill.buses.device import WORD, Command, Device
 from modmill.buses.files import VERILOG, all_names
 from modmill.buses.operands import words
 from modmill.buses.registers import register_map
@@ -81,22 +81,6 @@ def product(contract: Contract, a: int, b: int, wanted: int) -> Exchange:
         return contract.result.decode(port) % contract.p == wanted
 
     return Exchange(MULTIPLY, sent, words(size.r), right, "a product")
-
-
-def counted(threads: int, numbers: int, most: int, of: Callable[[int], int], shift: int) -> Counted:
-    """`Counted` whose varying number of words is ``of`` a count, which grows by whole digits, 2^``shift`` in a word.
-
-    Raises ValueError if no numbers ``times`` and ``plus`` describe it.
-    """
-    for times in range(1, 9):
-        for plus in range(1 << shift + 4):
-            found = Counted(most, times, plus, shift, numbers, threads, True)
-            if all(
-                found.varying(count) == of(count)
-                for count in {1, 2, most // 2, most - 1, most} & {*range(bool(most), most + 1)}
-            ):
-                return found
-    raise ValueError("the words of a message are no linear function of its count")
 
 
 def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange]) -> Iterator[str]:

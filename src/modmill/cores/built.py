@@ -108,9 +108,10 @@ class BuiltEngine(ABC):
     interleaved runs; 0: as many as keep the multiplier busy or fit the memory. ``word``: bits of a stream word, 16 to
     64. ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first
     Verilog module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
-    (`engines/machine/cluster.py`).
-    ``bus``: name of a bus, behind which the engine is written too; empty: none. ``stored``: Verilog read from a folder,
-    used in place of emitted Verilog; ``stored_digest``: that of its netlist. Raises UnsupportedError for a form that the design does not have.
+    (`engines/machine/cluster.py`). ``bus``: name of a bus, behind which the engine is written too; empty: none.
+    ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
+    Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
+    takes.
     """
 
     design: str

@@ -14,7 +14,6 @@ from modmill.buses.device import Command, Counted
 from modmill.contract import Binary, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.batches import batches
-from modmill.cores.behind_bus import counted
 from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
 from modmill.cores.rsa.page import page
 from modmill.design import DesignInstance
@@ -122,11 +121,12 @@ class EngineCore(BuiltEngine):
         )  # fmt: skip
 
     def _counted(self, program: int) -> Counted:
-        """How the length of a job depends on its number of passes."""
+        """How the length of a job depends on its number of passes; a program without a loop has 0 passes."""
         lay, made = self.layout, self.layout.programs[program]
-        shift = lay.per_word.bit_length() - 1
-        numbers = len(made.inputs) * lay.number_words
-        return counted(lay.threads, numbers, made.passes, lambda passes: lay.digit_words(program, passes), shift)
+        times = max(sum(instruction.advance for instruction in p.loop) for p in lay.programs)
+        outside = sum(instruction.advance for instruction in (*made.before, *made.after))
+        shift, numbers = lay.per_word.bit_length() - 1, len(made.inputs) * lay.number_words
+        return Counted(made.passes, times, outside + lay.per_word - 1, shift, numbers, lay.threads, True)
 
     def messages_for_bus(self) -> Iterator[Message]:
         return self.messages(full=False)
