@@ -52,25 +52,29 @@ def test_a_master_of_another_house(bus, verilog, tmp_path):
     assert failures(bus, verilog[bus], tmp_path) == 0, (tmp_path / "run.log").read_text()[-6000:]
 
 
+FAULTS = [
+    ("apb", r"refused <= ~\(", "refused <= 0 & ~(", "registers"),
+    ("apb", r"differs <= b_d != varying", "differs <= 0", "refused"),
+    ("apb", r"(out_level <= rst \? 5'h00 : )state_reset \? 5'h00 : ", r"\1", "aborts"),
+    ("wishbone", r"wb_cyc_i & wb_stb_i & ~wb_stall_o", "wb_stb_i & ~wb_stall_o", "no_cycle"),
+]
+MORE = [
+    ("ahb-lite", r"hsize == 2'h2", "1'h1", "registers"),
+    ("axi4-lite", r"&s_axi_wstrb", "1'h1", "registers"),
+    ("apb", r"psel & ~penable", "psel", "jobs"),
+    ("apb", r"out_settled\[2\] \? a_q_32 : 0", "a_q_32", "refused"),
+    ("apb", r"& known & \(setup \| loaded\);", "& known;", "refused"),
+    ("apb", r"write_data_in & state_open & ~full", "write_data_in & state_open", "full"),
+    ("apb", r"engine_rst <= rst \? 1'h1 : [^;]*;", "engine_rst <= rst;", "aborts"),
+    ("axi4-lite", r"asked <= rst \? 1'h0 : request", "asked <= request", "resets"),
+    ("wishbone", r"done & alive & wb_cyc_i & ~error", "done & wb_cyc_i & ~error", "no_cycle"),
+    ("wishbone", r"\(wb_ack_o \| wb_err_o \|", "(done |", "back_to_back"),
+]
+
+
 @pytest.mark.parametrize(
-    ("bus", "right", "wrong", "bench"),
-    [
-        ("apb", r"refused <= ~\(", "refused <= 0 & ~(", "registers"),
-        ("ahb-lite", r"hsize == 2'h2", "1'h1", "registers"),
-        ("apb", r"psel & ~penable", "psel", "jobs"),
-        ("axi4-lite", r"&s_axi_wstrb", "1'h1", "registers"),
-        ("apb", r"out_settled\[2\] \? a_q_32 : 0", "a_q_32", "refused"),
-        ("apb", r"& known & \(setup \| loaded\);", "& known;", "refused"),
-        ("apb", r"differs <= b_d != varying", "differs <= 0", "refused"),
-        ("apb", r"write_data_in & state_open & ~full", "write_data_in & state_open", "full"),
-        ("apb", r"(out_level <= rst \? 5'h00 : )state_reset \? 5'h00 : ", r"\1", "aborts"),
-        ("apb", r"engine_rst <= rst \? 1'h1 : [^;]*;", "engine_rst <= rst;", "aborts"),
-        ("axi4-lite", r"asked <= rst \? 1'h0 : request", "asked <= request", "resets"),
-        ("wishbone", r"wb_cyc_i & wb_stb_i & ~wb_stall_o", "wb_stb_i & ~wb_stall_o", "no_cycle"),
-        ("wishbone", r"done & alive & wb_cyc_i & ~error", "done & wb_cyc_i & ~error", "no_cycle"),
-        ("wishbone", r"\(wb_ack_o \| wb_err_o \|", "(done |", "back_to_back"),
-    ],
-)  # fmt: skip
+    ("bus", "right", "wrong", "bench"), [*FAULTS, *(pytest.param(*fault, marks=pytest.mark.long) for fault in MORE)]
+)
 def test_a_planted_fault_is_caught(bus, right, wrong, bench, verilog, tmp_path):
     text, count = re.subn(right, wrong, verilog[bus])
     assert count, f"nothing to change: {right}"

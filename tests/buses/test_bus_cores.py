@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Cores and engines behind a bus: written, read back, checked with vectors through the bus; planted faults."""
+
+import re
+
+import pytest
+
+from modmill.buses.adapters import find_bus
+from modmill.buses.files import all_names, bus_texts
+from modmill.contract import UnsupportedError
+from modmill.cores.behind_bus import bus_faults
+from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.check import _check_bus, text_differences
+from modmill.cores.multiplier.folder import Folder
+from modmill.cores.multiplier.verify import Report
+from modmill.cores.rsa.circuit import circuit_engine
+from modmill.cores.rsa.machine import engine
+from modmill.report.seal import seal_differences
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    target = tmp_path_factory.mktemp("core") / "made"
+    core = build("mcivor", "2^61-1", bus="apb", loadable=True)
+    core.write(target, check=False)
+    assert core.write(target, check=False) == target  # a former build is replaced
+    return target
+
+
+def faults(folder):
+    """What a check says of the front in a folder."""
+    read, report = Folder.read(folder), Report("core")
+    _check_bus(read.refit(), read, report)
+    return [*seal_differences(read.texts, "contract.json"), *text_differences(read.refit(), read), *report.failures]
+
+
+def test_a_multiplier_is_written_and_checked(folder):
+    assert {*all_names("core")} <= {path.name for path in folder.iterdir()}
+    assert Folder.read(folder).record["command"].endswith("--bus apb")
+    assert faults(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "caught"),
+    [
+        ("bus.v", r"engine_rst <= rst \? 1'h1 : [^;]*;", "engine_rst <= rst;", "bus.v: "),
+        ("registers.rdl", "STATUS @ 0x1c", "STATUS @ 0x5c", "registers.rdl: "),
+    ],
+)
+def test_an_edit_is_caught(name, right, wrong, caught, folder, tmp_path):
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    text = re.sub(right, wrong, (folder / name).read_text())
+    assert text != (folder / name).read_text()
+    (tmp_path / name).write_text(text)
+    found = faults(tmp_path)
+    assert sum(line.startswith(caught) for line in found) == len(found) >= 2 + (name == "bus.v")
+
+
+@pytest.mark.parametrize("kind", [engine, circuit_engine])
+def test_an_engine_behind_a_bus(kind):
+    made = kind("mcivor" if kind is engine else "radix64k-mul", width=64, bits=80, bus="axi4-lite")
+    device, bus = made.device, find_bus("axi4-lite")
+    exchanges = list(made.exchanges())
+    assert {exchange.command for exchange in exchanges} == {0, 1, 2}
+    for message in made.messages_for_bus():
+        command = device.commands[message.words[0]]
+        count = command.counted.words(message.words[1]) if command.counted else command.words
+        assert count == len(message.words) - 1 <= command.words
+    text = bus_texts(device, bus, made.verilog)["bus.v"]
+    assert list(bus_faults(text, device, bus, exchanges)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "why"), [({"bus": "pci"}, "bus must be one of"), ({"bus": "apb", "cores": 2}, "machines")]
+)
+def test_refusals(given, why):
+    with pytest.raises(UnsupportedError, match=why):
+        engine("mcivor", width=64, bits=80, **given)
+    with pytest.raises(UnsupportedError, match="bus must be one of"):
+        build("mcivor", "2^61-1", bus="pci")
