@@ -26,6 +26,7 @@ from modmill.cli import (
     upkeep,
     vectors,
 )  # fmt: skip
+from modmill.cli import bus as buses
 from modmill.cli import check as checks
 from modmill.cli import prove as proofs
 from modmill.cli.command import Quiet, Verbose, command, group
@@ -245,6 +246,7 @@ command(app, "errata", "errata sor 3")(site.errata)
 command(app, "view", "view site --no-browser --port 8000")(site.view)
 command(app, "mutate my-core --count 100 --seed 1", "mutate --subject multistep")(mutate.mutate)
 command(app, "depth my-core")(depth.depth)
+command(app, "bus my-core", "bus my-core --route --record results/buses.jsonl")(buses.bus)
 command(app, "explore --seconds 60 --design multistep")(explore.explore)
 command(app, hidden=True)(upkeep.readme)
 command(app, hidden=True)(upkeep.digests)

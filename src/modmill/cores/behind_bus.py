@@ -30,13 +30,14 @@ _ABORT = 1
 @dataclass(frozen=True)
 class Exchange:
     """A message and its answer of ``count`` words, of which ``right`` says whether they are right. ``what``: its name
-    in a message."""
+    in a message. ``cycles``: from its last word to its answer without the bus, 0 if not known."""
 
     command: int
     words: Sequence[int]
     count: int = 0
     right: Callable[[Sequence[int]], bool] = lambda _: True
     what: str = "command 0"
+    cycles: int = 0
 
 
 def bus_record(bus: Bus, top: str) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def product(contract: Contract, a: int, b: int, wanted: int) -> Exchange:
         port = sum(word << WORD * k for k, word in enumerate(answer))
         return contract.result.decode(port) % contract.p == wanted
 
-    return Exchange(MULTIPLY, sent, words(size.r), right, "a product")
+    return Exchange(MULTIPLY, sent, words(size.r), right, "a product", contract.timing.latency)
 
 
 def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange]) -> Iterator[str]:

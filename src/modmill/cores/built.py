@@ -292,9 +292,8 @@ class BuiltEngine(ABC):
                 yield Exchange(command, words)
             elif seen[message.program] < 2:
                 seen[message.program] += 1
-                yield Exchange(
-                    command, words, self.layout.answer_words(message.program), self._right(message), message.what
-                )
+                count, right = self.layout.answer_words(message.program), self._right(message)
+                yield Exchange(command, words, count, right, message.what, message.cycles)
 
     def _right(self, message: Message) -> Callable[[Sequence[int]], bool]:
         return lambda words: self.layout.results(message.program, words, message.p) == list(message.results)

@@ -4,5 +4,5 @@
 
 In reading order: `race` (designs side by side), `papers` (the papers' tables and figures), `vectors` (published test
 vectors), `rns_methods` (a survey), `explore` and `explore_engines` with `exploring` (random cores and engines),
-`mutate` (planted faults), `site`.
+`mutate` (planted faults), `bus` (fronts), `site`.
 """

