@@ -11,7 +11,7 @@
 >>> core.simulate([(3, 5)])                 # the RTL
 [15]
 
-build(design, modulus, io, top, **settings)    a core: a design fitted to a modulus
+build(design, modulus, io, top, **settings)    a core: a design fitted to a modulus; bus=NAME: also behind a bus
 load(folder)                                   a core from the files that `write` or `modmill build` wrote
 check(folder)                                  verify such a folder against Python's integers
 race(modulus, designs)                         measure designs for one modulus, side by side

@@ -3,11 +3,14 @@
 """Cores and engines behind a bus: written, read back, checked with vectors through the bus; planted faults."""
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.files import all_names, bus_texts
+from modmill.buses.simulate import BusFault
 from modmill.contract import UnsupportedError
 from modmill.cores.behind_bus import bus_faults
 from modmill.cores.multiplier.build import build
@@ -16,7 +19,11 @@ from modmill.cores.multiplier.folder import Folder
 from modmill.cores.multiplier.verify import Report
 from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
+from modmill.report.rows import read
 from modmill.report.seal import seal_differences
+from modmill.studies.bus import Subject, measure, rows_table
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +82,27 @@ def test_an_engine_behind_a_bus(kind):
 @pytest.mark.parametrize(
     ("given", "why"), [({"bus": "pci"}, "bus must be one of"), ({"bus": "apb", "cores": 2}, "machines")]
 )
+def test_a_front_is_measured(folder, tmp_path):
+    found = measure(Subject.read(folder), "ecp5-85k", synthesis=False)
+    ((name, cycles),) = ((name, n) for name, n in found.commands.items() if n["bare"])
+    assert name == "a product" and 3 * cycles["bare"] > cycles["cycles"] > cycles["bare"]
+    assert any("per second at 100 MHz" in line for line in found.lines(100)) and found.row().about["bus"] == "apb"
+    with pytest.raises(ValueError, match="build it with --bus"):
+        Subject.read(build("mcivor", "2^61-1").write(tmp_path / "bare", check=False))
+
+
+def test_a_wrong_answer_is_not_measured(folder):
+    subject = Subject.read(folder)
+    wrong = [replace(exchange, right=lambda _: False) if exchange.count else exchange for exchange in subject.exchanges]
+    with pytest.raises(BusFault, match="wrong result"):
+        measure(replace(subject, exchanges=wrong), "ecp5-85k", synthesis=False)
+
+
+def test_the_page_has_the_rows():
+    rows = list(read(ROOT / "results" / "buses.jsonl"))
+    assert rows and "\n".join(rows_table(rows)) in (ROOT / "docs" / "buses.md").read_text()
+
+
 def test_refusals(given, why):
     with pytest.raises(UnsupportedError, match=why):
         engine("mcivor", width=64, bits=80, **given)

@@ -3,15 +3,18 @@
 """The driver in C: compiled strictly, for two machines, and run against the front in simulation."""
 
 import ctypes
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import stub_engine as stub
 
 from modmill.buses.adapters import find_bus
-from modmill.buses.files import bus_texts
+from modmill.buses.device import Command
+from modmill.buses.files import bus_texts, descriptions
 from modmill.buses.registers import CAUSES, register_map
 from modmill.buses.simulate import BusSimulator
 
@@ -52,6 +55,19 @@ def test_a_planted_warning_ends_the_compilation(folder, tmp_path):
         (tmp_path / name).write_text((folder / name).read_text())
     (tmp_path / "stub.c").write_text(text.replace("const uint32_t major", "int unused;\n    const uint32_t major"))
     assert compiled(ZIG, tmp_path, "-o", "x.o").returncode != 0
+
+
+def test_the_example_of_the_docs_compiles(tmp_path):
+    """`ecc.h` of docs/buses.md is that of a coprocessor with the ladder."""
+    page = (Path(__file__).parents[2] / "docs" / "buses.md").read_text()
+    commands = Command(0, "setup", 9, 0), Command(1, "ladder", 24, 8)
+    device = replace(stub.DEVICE, top="ecc", commands=commands)
+    (tmp_path / "ecc.h").write_text(descriptions(device, BUS)["ecc.h"])
+    (example,) = re.findall(r"^```c\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    declared = "int x25519(const uint32_t *setup, const uint32_t *job, uint32_t *answer);\n"
+    (tmp_path / "stub.c").write_text(example.replace("static ecc_device", declared + "static ecc_device"))
+    done = compiled(ZIG, tmp_path, "-o", "example.o")
+    assert done.returncode == 0, done.stderr
 
 
 class Device(ctypes.Structure):

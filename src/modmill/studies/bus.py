@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,22 @@ class BusReport:
                  for what, n in (("front", self.front), ("bare device", self.bare)) if n)  # fmt: skip
         clock = [f"front alone on {self.target}: {', '.join(f'{x:.1f}' for x in self.mhz)} MHz"] * bool(self.mhz)
         return [f"{self.subject.name} behind {self.subject.bus.title}", *found, *parts, *clock]
+
+
+def rows_table(rows: Iterable[Row]) -> list[str]:
+    """The rows of fronts as a Markdown table, one line for each command that has an answer."""
+    lines = [
+        "| core | bus | command | cycles over the bus | bare | runs | LUT of the front | LUT of the core |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in (row for row in rows if row.kind == "bus"):
+        about, front, bare = row.about, row.values["front"], row.values["bare"]
+        lines += [
+            f"| `{about['name']}`, {about['bits']} bits | {about['bus']} | {name} | {n['cycles']:,} | {n['bare']:,} "
+            f"| {n['runs']} | {front['lut']:,} | {bare['lut']:,} |"
+            for name, n in row.values["commands"].items() if n["bare"]
+        ]  # fmt: skip
+    return lines
 
 
 def measure(
