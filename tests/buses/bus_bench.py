@@ -231,7 +231,7 @@ async def full(dut, driver, rnd):
 @for_each
 async def aborts(dut, driver, rnd):
     """An abort or a reset at any time: no word of the old job is in the next answer."""
-    for k in range(6):
+    for k in range(4):
         await driver.setup(drawn(rnd, KEY))
         words = drawn(rnd, ECHO)
         await driver.send(ECHO, words[: rnd.choice((3, 24, 24))])
@@ -254,7 +254,7 @@ async def aborts(dut, driver, rnd):
 @for_each
 async def resets(dut, driver, rnd):
     """A reset in any cycle of an access leaves a bus that works."""
-    for k in range(12):
+    for k in range(8):
         access = cocotb.start_soon(driver.read("STATUS") if k % 2 else driver.write("DATA_IN", 1))
         for _ in range(k // 2 + 1):
             await RisingEdge(dut.clk)
