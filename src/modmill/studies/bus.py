@@ -109,14 +109,16 @@ class BusReport:
 def rows_table(rows: Iterable[Row]) -> list[str]:
     """The rows of fronts as a Markdown table, one line for each command that has an answer."""
     lines = [
-        "| core | bus | command | cycles over the bus | bare | runs | LUT of the front | LUT of the core |",
-        "|---|---|---|---|---|---|---|---|",
+        "| core | bus | command | cycles over the bus | bare | runs | LUT of the front | LUT of the core "
+        "| MHz of the front alone |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in (row for row in rows if row.kind == "bus"):
         about, front, bare = row.about, row.values["front"], row.values["bare"]
+        mhz = ", ".join(f"{x:.1f}" for x in row.values.get("mhz", ())) or "not routed"
         lines += [
             f"| `{about['name']}`, {about['bits']} bits | {about['bus']} | {name} | {n['cycles']:,} | {n['bare']:,} "
-            f"| {n['runs']} | {front['lut']:,} | {bare['lut']:,} |"
+            f"| {n['runs']} | {front['lut']:,} | {bare['lut']:,} | {mhz} |"
             for name, n in row.values["commands"].items() if n["bare"]
         ]  # fmt: skip
     return lines
