@@ -152,6 +152,11 @@ class Source:
     def __str__(self) -> str:
         return f"{self.authors}: {self.title}. {self.venue}, {self.year}, {self.section}"
 
+    @property
+    def part(self) -> str:
+        """Authors, year and the part of the publication, for the comments of modules."""
+        return f"{self.authors}, {self.year}: {self.section}"
+
 
 class DesignInstance(ABC):
     """A design with all parameters chosen for one modulus."""
@@ -273,7 +278,7 @@ class DesignInstance(ABC):
         result: Form
         if io == "native":
             operand, result, bounds, gain = self.representation, self.result_form, self.bounds, self.gain
-            timing = Timing(self.schedule.latency, self.schedule.interval, self.schedule.in_flight)
+            timing = self.schedule.timing
         else:
             operand = result = Binary(self.width)
             bounds, gain, timing = (Fraction(1), Fraction(1), Fraction(1)), Fraction(0), self.binary_timing()

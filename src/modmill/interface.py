@@ -10,6 +10,8 @@ from typing import Any
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from modmill.contract import Timing
+
 
 def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
     """Members of the multiplier interface for operands of ``a`` and ``b`` bits and results of ``r`` bits.
@@ -73,6 +75,11 @@ class Multiplier(wiring.Component):
         self.probes: list[tuple[str, Any, int]] = []
         self.ranges: dict[tuple[str, str], Mapping[int, int]] = {}
         super().__init__(multiplier_ports(a, b, r, k))
+
+    @property
+    def timing(self) -> Timing | None:
+        """Timing of the core; None if nothing states it."""
+        return None
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:
         """First and last cycle in which a bit of operand 0 (a) or 1 (b) is read; in other cycles it may change. The

@@ -16,6 +16,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from modmill.contract import Timing
+
 
 @dataclass(frozen=True)
 class Step:
@@ -146,6 +148,11 @@ class Schedule:
     def in_flight(self) -> int:
         """Products in flight when operands arrive at every interval: latency / interval, rounded up."""
         return -(-self.latency // self.interval)
+
+    @property
+    def timing(self) -> Timing:
+        """Latency, interval and products in flight."""
+        return Timing(self.latency, self.interval, self.in_flight)
 
     @cached_property
     def units(self) -> tuple[str, ...]:

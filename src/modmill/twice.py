@@ -96,6 +96,10 @@ class Twice(Multiplier):
             width, width, width, period=once.period, lead=once.lead, k=contract.load.width if contract.load else 0
         )
 
+    @property
+    def timing(self) -> Timing:
+        return self._plan.timing
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         plan, once = self._plan, self._once

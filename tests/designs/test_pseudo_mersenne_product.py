@@ -19,7 +19,7 @@ def test_interleaved_products(d, streams, interval):
     ends = [0, 1, top, top - 1, top >> 1, (top >> 1) + 1]
     pairs = [(x, y) for x in ends for y in ends] + [(rnd.getrandbits(DIGIT * d + 1), rnd.getrandbits(DIGIT * d + 1))]
     start = 2 * d + 40
-    latency = ProductArray.latency(d, streams)
+    latency = ProductArray.latency_of(d, streams)
     entering = traffic(pairs, d, streams, interval, start)
     seen = simulate(ProductArray(d, streams), entering, start + len(pairs) * interval + latency + d, ["low", "high"])
     for n, (x, y) in enumerate(pairs):

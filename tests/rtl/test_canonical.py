@@ -58,7 +58,7 @@ def built(p, word, cells, top):
     """The core for V up to ``top``, and c."""
     bits = p.bit_length()
     c = max(1, top // ((1 << bits) - 1) - 1)
-    timing = Canonical.timing(Timing(1, INTERVAL, 1), bits, word, cells)
+    timing = Canonical.timing_of(Timing(1, INTERVAL, 1), bits, word, cells)
     return Canonical(Long(bits, c, top.bit_length()), p, bits, timing, word=word, cells=cells), c
 
 

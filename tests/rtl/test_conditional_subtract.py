@@ -31,7 +31,7 @@ def test_reduced(d, gap, rising, written):
             entering.setdefault(first - LEAD, {})["coming"] = 1
             for n, digit in enumerate(digits(value, d) if rising else digits(value, d)[::-1]):
                 entering.setdefault(first + n, {})["digit"] = digit
-        latency = ConditionalSubtract.latency(d)
+        latency = ConditionalSubtract.latency_of(d)
         seen = simulate(block, entering, start + len(values) * spacing + latency + d, ["out"])["out"]
         for k, value in enumerate(values):
             at = start + k * spacing + latency

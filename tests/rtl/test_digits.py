@@ -150,7 +150,7 @@ def test_results_in_order_and_at_their_spacing(digits, rising, stall):
     run_bench(block, bench)
     assert len(taken) == room
     if not stall:
-        first = digits + Results.latency(digits)
+        first = digits + Results.latency_of(digits)
         assert valid == [first + spacing * k for k in range(room)]
 
 

@@ -24,6 +24,7 @@ from modmill.cores import engine_files
 from modmill.cores.behind_bus import Exchange
 from modmill.cores.folder import json_object, listed, read_text, require_former, write_folder
 from modmill.design import DesignInstance
+from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.sequencer import DatapathSequencer
@@ -207,7 +208,8 @@ class BuiltEngine(ABC):
 
     @cached_property
     def _netlist(self) -> str:
-        machine = lambda name: emit.netlist(self.coprocessor, name)  # noqa: E731
+        source = find_design(self.design).source.part
+        machine = lambda name: emit.netlist(self.coprocessor, name, source)  # noqa: E731
         return assembled(machine, emit.netlist, self.top, self.packets, self.power_up)
 
     @cached_property

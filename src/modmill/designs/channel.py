@@ -202,8 +202,7 @@ class Channel(DesignInstance):
         return Pipeline(self.params, True)
 
     def binary_timing(self) -> Timing:
-        plan = self.params.schedule(True)
-        return Timing(plan.latency, plan.interval, plan.in_flight)
+        return self.params.schedule(True).timing
 
     def contract(self, io: str) -> Contract:
         """The contract of one form. Native: lazy results. Plain: least residues; the operands of a product are below
@@ -271,6 +270,10 @@ class Pipeline(Multiplier):
     def __init__(self, params: Params, canonical: bool) -> None:
         self._params, self._canonical = params, canonical
         super().__init__(params.operand_bits, params.operand_bits if params.multiplies else 0, params.w)
+
+    @property
+    def timing(self) -> Timing:
+        return self._params.schedule(self._canonical).timing
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -116,8 +116,7 @@ class BinaryMontgomery(DesignInstance):
         return self._binary().component()
 
     def binary_timing(self) -> Timing:
-        plan = self._binary().schedule
-        return Timing(plan.latency, plan.interval, plan.in_flight)
+        return self._binary().schedule.timing
 
     def corners(self) -> list[tuple[int, int]]:
         return edges(self.p, self.R, self.contract("native").largest_operand + 1)
@@ -222,6 +221,11 @@ class SerialMachine(Multiplier):
         self._fitted = fitted
         width, load = fitted.operand_bits, fitted.load
         super().__init__(width, width, width, k=load.width if load else 0)
+
+    @property
+    def timing(self) -> Timing:
+        timing: Timing = self._fitted.schedule.timing
+        return timing
 
     def acceptance(self, m: Module, p: int, bits: int) -> Acceptance:
         """The input side; ``p``, of ``bits`` bits: the modulus, or what is loaded for it."""

@@ -211,9 +211,7 @@ class Orup(DigitSerial):
         return Reduced(self)
 
     def binary_timing(self) -> Timing:
-        q, plan = self.params, self.schedule
-        native = Timing(plan.latency, plan.interval, plan.in_flight)
-        return Canonical.timing(native, self.bits, q.k, q.cells)
+        return Canonical.timing_of(self.schedule.timing, self.bits, self.params.k, self.params.cells)
 
     def corners(self) -> list[tuple[int, int]]:
         return edges(self.scaled, self.R, 2 * self.scaled)

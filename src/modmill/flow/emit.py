@@ -44,7 +44,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Value, _ir, _nir
 from amaranth.lib.wiring import In
 
-from modmill.contract import PORTS, UnsupportedError
+from modmill.contract import PORTS, Timing, UnsupportedError
 from modmill.flow import adders, memories, tiles, tools
 from modmill.flow.readable import readable
 from modmill.numbers.shown import shortened
@@ -63,14 +63,12 @@ _FOR_SIMULATION = re.compile(
     r"^`ifndef SYNTHESIS\n  initial begin\n(?:    \w+ = (?:\d+'h[\da-f]+|-?\d+);\n)+  end\n`endif\n", re.MULTILINE
 )
 _HEAD = re.compile(r"^(?:\(\*[^\n]*\*\)\n)*module (\w+)\(", re.MULTILINE)
-_LATENCY = ("latency", "registers")
 _PARAMETER = re.compile(r"``(\w+)``(?!:)")
 _COMMENT = re.compile(r"^// .*\n", re.MULTILINE)
 _LIBRARY = {
-    "SyncFIFO": "A first-in first-out queue.",
-    "SyncFIFOBuffered": "A first-in first-out queue with a register at its output.",
-    "Memory": "A memory.",
+    "SyncFIFO": "A first-in first-out queue. Latency: 1 cycle from w_en to r_rdy.",
 }
+_BLOCK = "a block of Modmill"
 _WORD = re.compile(r"^  (?:input |output |wire |reg )+\[31:0\] (\w+)", re.MULTILINE)
 _NEGATIVE = re.compile(r"-(\d+)\b")
 _NEGATIVE_IN = re.compile(r"^(  assign .* = )(.*-\d.*);$", re.MULTILINE)
@@ -103,9 +101,9 @@ def verilog(component: Elaboratable, top: str = "core") -> str:
     return readable(netlist(component, top))
 
 
-def netlist(component: Elaboratable, top: str = "core") -> str:
+def netlist(component: Elaboratable, top: str = "core", source: str = "") -> str:
     """Verilog-2001 text of an Amaranth component and all its submodules, an assignment for each operator; the
-    component's module is named `top`.
+    component's module is named `top`. ``source``: the publication of the design, for the comments of its modules.
 
     The same component gives the same text in every process. The first module of the text is the top. Its digest names
     what is measured, so that rows do not depend on how the text is made readable.
@@ -115,7 +113,7 @@ def netlist(component: Elaboratable, top: str = "core") -> str:
     """
     tools.step("emitting Verilog")
     with _quick():
-        il_text, about = _converted(component, top)
+        il_text, about = _converted(component, top, source)
         modules = _modules(il_text)
     tile_modules = "\n".join(_tile_modules(modules, top))
     merged = list(_merged(modules, top))
@@ -138,8 +136,8 @@ def netlist(component: Elaboratable, top: str = "core") -> str:
     return "\n".join(filter(None, [text, tile_modules]))
 
 
-def _converted(component: Elaboratable, top: str) -> tuple[str, dict[str, str]]:
-    """RTLIL of a component, and for the path of each module the first paragraph on the class that made it."""
+def _converted(component: Elaboratable, top: str, source: str) -> tuple[str, dict[str, str]]:
+    """RTLIL of a component, and the comment of each module by its path."""
     ports = {
         "__".join(map(str, path)): (
             Value.cast(value), _ir.PortDirection.Input if member.flow == In else _ir.PortDirection.Output
@@ -147,22 +145,45 @@ def _converted(component: Elaboratable, top: str) -> tuple[str, dict[str, str]]:
         for path, member, value in component.signature.flatten(component)
     }  # fmt: skip
     design = _ir.Fragment.get(component, "verilog").prepare(ports=ports, hierarchy=(top,))
-    about = {".".join(info.name): _about(fragment.origins or ()) for fragment, info in design.fragments.items()}
+    about = {
+        ".".join(info.name): _about(fragment.origins or (), source, info.name == (top,))
+        for fragment, info in design.fragments.items()
+    }
     return rtlil.convert_fragment(design, ports, top, emit_src=False)[0], about
 
 
-def _about(origins: Iterable[object]) -> str:
+def _about(origins: Iterable[object], source: str, top: bool) -> str:
+    """The comment of a module, from the object that made it: the first paragraph on its class, its latency, and its
+    ``source`` if it is the ``top`` of a core or a part of a design. Empty for a module that nothing describes."""
     for origin in origins:
         kind = type(origin)
         if kind.__module__.startswith("modmill."):
             text = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
             text = _PARAMETER.sub(partial(_number, origin), text).replace("`", "")
-            latency = next((getattr(origin, name) for name in _LATENCY if hasattr(origin, name)), None)
-            cycles = f" Latency: {latency} cycle{'s' * (latency != 1)}." if isinstance(latency, int) else ""
-            return f"{text}{cycles} ({kind.__module__}.{kind.__qualname__})"
+            room = kind.__module__.split(".")[1]
+            paper = source if room == "designs" or (top and room != "engines") else ""
+            where = f"Source: {paper or _BLOCK} ({kind.__module__}.{kind.__qualname__})"
+            return f"{text}{_latency(origin)}\n{where}"
         if kind.__name__ in _LIBRARY:
-            return _LIBRARY[kind.__name__]
+            return f"{_LIBRARY[kind.__name__]}\nSource: the library of Amaranth"
     return ""
+
+
+def _latency(origin: object) -> str:
+    """The sentence on the latency: of a core from its ``timing``, of a block from ``latency`` or ``registers``, with
+    what their docstring says after "Cycles"."""
+    if isinstance(timing := getattr(origin, "timing", None), Timing):
+        return f" Latency: {_cycles(timing.latency)}, interval: {_cycles(timing.interval)}."
+    for name in ("latency", "registers"):
+        if isinstance(cycles := getattr(origin, name, None), int):
+            of = (inspect.getdoc(getattr(type(origin), name, "")) or "") if hasattr(type(origin), name) else ""
+            of = of.removeprefix("Cycles").rstrip(".").replace("`", "")
+            return f" Latency: {_cycles(cycles)}{of}." if cycles else " Latency: 0 cycles, without a register."
+    return ""
+
+
+def _cycles(count: int) -> str:
+    return f"{count} cycle{'s' * (count != 1)}"
 
 
 def _number(origin: object, parameter: re.Match[str]) -> str:
@@ -176,10 +197,14 @@ def _commented(text: str, about: Mapping[str, str]) -> str:
     """The modules with what they do above them."""
 
     def above(module: re.Match[str]) -> str:
-        lines = textwrap.wrap(about.get(module[1], ""), 110)
-        return "".join(f"// {line}\n" for line in lines) + module[0]
+        return _comment(about.get(module[1], "")) + module[0]
 
     return _HEAD.sub(above, text)
+
+
+def _comment(text: str) -> str:
+    """Lines of comment, of at most 113 characters."""
+    return "".join(f"// {line}\n" for part in text.splitlines() for line in textwrap.wrap(part, 110))
 
 
 def without_initial_values(verilog: str) -> str:
@@ -328,14 +353,23 @@ def _tile_modules(modules: dict[str, _Module], top: str) -> Iterable[str]:
     outside = dict.fromkeys(kind for m in modules.values() for kind in m.children if kind not in modules)
     for kind in sorted(outside):
         if tile := tiles.parse_name(kind):
-            yield tiles.behavioural(tile, f"{top}_{kind}")
+            about, registers, module = (
+                "One DSP block: p = a * b, unsigned",
+                tile.stages,
+                tiles.behavioural(tile, f"{top}_{kind}"),
+            )
         elif width := adders.parse_name(kind):
-            yield adders.behavioural(width, f"{top}_{kind}")
+            about, registers, module = "total = a + (b if choose else c)", 0, adders.behavioural(width, f"{top}_{kind}")
         elif ram := memories.parse_name(kind):
-            yield memories.behavioural(ram, f"{top}_{kind}")
+            about, registers, module = (
+                "A block RAM: port A reads, port B reads or writes",
+                ram.registers,
+                memories.behavioural(ram, f"{top}_{kind}"),
+            )
         else:
             may = "only multiplier tiles, adders with a choice and block RAMs may be an Instance"
             raise ValueError(f"{kind} is an Instance of an undefined module; {may}")
+        yield _comment(f"{about}. Latency: {_cycles(registers)}.\nSource: {_BLOCK}") + module
 
 
 def _kept(text: str, top: str, stems: Iterable[str]) -> str:

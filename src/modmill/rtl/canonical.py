@@ -19,7 +19,8 @@ class Canonical(Multiplier):
     """``native`` with results below M: V enters `Cell` after `Cell`, and then M is subtracted once if it fits.
 
     Each cell shortens V by ``word`` bits; in the end it is below 2 M. ``p``: M; ``bits``: those of the largest M;
-    ``timing``: what `timing` returns. V passes in digits of ``word`` bits, at most as many as the interval has cycles.
+    ``timing``: what `timing_of` returns. V passes in digits of ``word`` bits, at most as many as the interval has
+    cycles.
     If the modulus is loaded, ``load`` is what loads it, and a subclass defines `loaded`.
     Cost beyond the multiplier: the cells, a register for V, the subtraction, a queue for as many results as there are
     products under way.
@@ -35,7 +36,7 @@ class Canonical(Multiplier):
         super().__init__(bits, bits, bits, period=native.period, lead=native.lead, k=load.width if load else 0)
 
     @staticmethod
-    def timing(native: Timing, bits: int, word: int, cells: int = 0) -> Timing:
+    def timing_of(native: Timing, bits: int, word: int, cells: int = 0) -> Timing:
         """Timing of the whole."""
         latency = native.latency + CELL_CYCLES * cells + words(bits, word) + 4
         return Timing(latency, native.interval, -(-latency // native.interval))
@@ -47,6 +48,10 @@ class Canonical(Multiplier):
         """Connect stream k. Returns M, -M^-1 mod 2^word (without cells any value), and whether operands may be
         accepted. ``empty``: no product is in the core, so that words may be."""
         raise NotImplementedError
+
+    @property
+    def timing(self) -> Timing:
+        return self._timing
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

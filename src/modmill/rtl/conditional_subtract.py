@@ -37,8 +37,13 @@ class ConditionalSubtract(wiring.Component):
             "out": Out(bits),
         })  # fmt: skip
 
+    @property
+    def latency(self) -> int:
+        """Cycles from the first digit of v to the lowest digit of the result."""
+        return self.latency_of(self.digits)
+
     @staticmethod
-    def latency(digits: int) -> int:
+    def latency_of(digits: int) -> int:
         """Cycles from the first digit of v to the lowest digit of the result."""
         return digits + MEMORY + 2
 

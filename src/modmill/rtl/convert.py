@@ -350,7 +350,7 @@ class BinaryShell(Multiplier):
     """A native multiplier over residues between the two conversions: operands below p, canonical results.
 
     ``before``: two binary numbers to operands; ``after``: from gamma_j, which ``native`` delivers in the most
-    significant bits of its result. ``timing`` is what `timing` returns for them. The three stages work on three
+    significant bits of its result. ``timing`` is what `timing_of` returns for them. The three stages work on three
     products at once. Operands are spaced by the interval and aligned to the native core's period, so that no product
     waits for a stage and the latency is constant.
     Latency: the sum of the three stages. Interval: the longest stage, rounded up to the native core's period.
@@ -369,7 +369,7 @@ class BinaryShell(Multiplier):
         """Operands are accepted only in one cycle of each such period; it need not be the first cycle after reset."""
 
     @staticmethod
-    def timing(native: Timing, before: int, after: int, period: int = 1, lead: int = 0) -> Timing:
+    def timing_of(native: Timing, before: int, after: int, period: int = 1, lead: int = 0) -> Timing:
         """Timing of the whole, from the native core's timing, ``period`` and ``lead`` (see Multiplier), and the
         latencies of the conversions, in cycles."""
         start = before + lead
@@ -386,6 +386,10 @@ class BinaryShell(Multiplier):
         width = native.width
         words = [p >> k & (1 << width) - 1 for k in range(0, bits, width)]
         return Load(width, (*native.words, *words), native.cycles + len(words) + period + interval)
+
+    @property
+    def timing(self) -> Timing:
+        return self._timing
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

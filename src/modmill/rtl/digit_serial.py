@@ -102,7 +102,7 @@ class Frame:
     def timing(self) -> Timing:
         """Timing of the multiplier."""
         last = self.passes(self.arrival)[-1] + self.places // self.groups - 1
-        latency = last + Results.latency(self.digits, self.groups)
+        latency = last + Results.latency_of(self.digits, self.groups)
         return Timing(latency, self.interval, -(-latency // self.interval))
 
     @property
@@ -183,6 +183,10 @@ class DigitSerial(Multiplier):
         with m.If(control.at(0) & ~settled):
             m.d.sync += [count.eq(count + 1), settled.eq(count == starts - 1)]
         return settled
+
+    @property
+    def timing(self) -> Timing:
+        return self.frame.timing
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -41,6 +41,11 @@ class Scan(wiring.Component):
         self.bits, self.order = bits, tuple(order)
         super().__init__({"number": In(width), "go": In(1), "digit": Out(widest(width, bits, len(self.order)))})
 
+    @property
+    def latency(self) -> int:
+        """Cycles from ``go`` to the first digit."""
+        return 2
+
     CLEAR = GROUP - 1
     """Fewest cycles from the end of a reset to the first ``go``."""
 
@@ -89,6 +94,11 @@ class DigitMemory(wiring.Component):
             "w_number": In(self._number), "w_digit": In(self._place), "w_enable": In(1), "w_d": In(bits),
             "r_number": In(self._number), "r_digit": In(self._place), "q": Out(bits),
         })  # fmt: skip
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an address to its digit."""
+        return MEMORY
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -141,8 +151,13 @@ class Results(wiring.Component):
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(width),
         })  # fmt: skip
 
+    @property
+    def latency(self) -> int:
+        """Cycles from the last digit to the valid result."""
+        return self.latency_of(self.digits, self.groups)
+
     @staticmethod
-    def latency(digits: int, groups: int = 1) -> int:
+    def latency_of(digits: int, groups: int = 1) -> int:
         """Cycles from the last digit to the valid result."""
         return -(-digits // 2) + MEMORY + (1 if groups == 1 else 3)
 

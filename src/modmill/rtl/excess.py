@@ -38,6 +38,11 @@ class Cell(wiring.Component):
             "first": In(1), "v": In(k), "m": In(k * count), "inverse": In(k), "r_first": Out(1), "r": Out(k),
         })  # fmt: skip
 
+    @property
+    def latency(self) -> int:
+        """Cycles from digit 0 of V to digit 0 of the result."""
+        return CELL_CYCLES
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         k, count = len(self.v), self._count

@@ -34,6 +34,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetSignal, Signal, Va
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from modmill.contract import Timing
 from modmill.interface import Multiplier
 from modmill.rtl.booth_fold import Fold, fold_ranges
 from modmill.rtl.extension_shape import ROWERS, TILE, Kind, Shape
@@ -69,6 +70,11 @@ class Rower(wiring.Component):
         self.xis = memory.Memory(shape=s.w, depth=1 << index, init=[])
         self.operand = Signal(s.w)
         self.total = Signal(bits(s.sum_bound), reset_less=True)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the operands to their product."""
+        return self._shape.product
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -204,6 +210,10 @@ class BaseExtension(Multiplier):
             for r in range(s.steps):
                 slots[s.sums + place * s.steps + r] = t.sums[r][j]
         return words + slots
+
+    @property
+    def timing(self) -> Timing:
+        return self._shape.schedule.timing
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

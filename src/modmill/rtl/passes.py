@@ -33,6 +33,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetSignal, Signal, Va
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from modmill.contract import Timing
 from modmill.interface import Multiplier
 from modmill.rtl.booth_fold import Fold, booth_terms, fold_ranges, tiled_terms
 from modmill.rtl.delay import later
@@ -67,6 +68,11 @@ class Rower(wiring.Component):
             self.xis = memory.Memory(shape=s.w, depth=1 << index_bits(s.m), init=[])
         self.operand = Signal(s.w)
         self.total = Signal(bits(s.sum_bound), reset_less=True)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the operands to their product."""
+        return self._shape.product
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -192,6 +198,10 @@ class Passes(Multiplier):
                 for r in range(s.steps):
                     slots[at.terms[place][r] % len(slots)] = t.sums[r][j]
         return words + slots
+
+    @property
+    def timing(self) -> Timing:
+        return self._shape.schedule.timing
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

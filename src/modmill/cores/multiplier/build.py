@@ -69,7 +69,7 @@ class Core:
     @cached_property
     def _netlist(self) -> str:
         with _EMITTING:
-            return emit.netlist(self.fitted.core(self.io), self.top)
+            return emit.netlist(self.fitted.core(self.io), self.top, self.design.source.part)
 
     @cached_property
     def verilog(self) -> str:

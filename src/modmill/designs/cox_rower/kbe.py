@@ -284,7 +284,7 @@ class RnsMontgomery(DesignInstance):
 
     def binary_timing(self) -> Timing:
         before, after = self._to_residues().latency, self._to_binary().latency
-        return BinaryShell.timing(self.contract("native").timing, before, after, self.period, self.program.lead)
+        return BinaryShell.timing_of(self.contract("native").timing, before, after, self.period, self.program.lead)
 
     def corners(self) -> list[tuple[int, int]]:
         encode = self.representation.encode

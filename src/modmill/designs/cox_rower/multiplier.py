@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
+from modmill.contract import Timing
 from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Constants, Tables
@@ -144,6 +145,10 @@ class CoxRower(Multiplier):
     def load_cycles(self) -> int:
         """The most cycles from the first accepted word of stream k to the first accepted operands."""
         return len(self._constants.modulus_addresses) * self._program.interval + self._program.lead
+
+    @property
+    def timing(self) -> Timing:
+        return self._program.timing
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Out
 from modmill.designs.cox_rower.constants import Constants
 from modmill.designs.cox_rower.control import Control, Word
 from modmill.designs.cox_rower.operations import Kind
-from modmill.designs.cox_rower.shape import Shape
+from modmill.designs.cox_rower.shape import PRODUCT, Shape
 from modmill.interface import Multiplier
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.delay import later
@@ -48,6 +48,11 @@ class Rower(wiring.Component):
             "w_out": Out(shape.channels_per_rower * w), "zeta_out": Out(shape.channels_per_rower * w),
             "local": Out(word),
         })  # fmt: skip
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an address of the block RAM to the product."""
+        return PRODUCT
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -173,6 +178,11 @@ class Row(wiring.Component):
             "w_out": Out(shape.channels_per_rower * w * c), "zeta_out": Out(shape.channels_per_rower * w * c),
         })  # fmt: skip
 
+    @property
+    def latency(self) -> int:
+        """Cycles from an address of the block RAMs to the products; the ring moves by one register in each cycle."""
+        return PRODUCT
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         shape = self._shape
@@ -221,6 +231,10 @@ class Branch(wiring.Component):
 
     def __init__(self, word: Word) -> None:
         super().__init__({"i": In(word), "o": Out(word)})
+
+    @property
+    def latency(self) -> int:
+        return 1
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

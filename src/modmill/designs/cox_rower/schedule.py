@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from modmill import placement
-from modmill.contract import UnsupportedError
+from modmill.contract import Timing, UnsupportedError
 from modmill.designs.cox_rower.operations import OPERANDS, Kind, Method, Operation, Value
 from modmill.designs.cox_rower.shape import OPERAND, PRODUCT, TREE, Shape
 from modmill.placement import Job
@@ -330,6 +330,12 @@ class Program:
     def valid(self) -> int:
         """The first cycle in which the result is valid at the output."""
         return max(self.outputs) + 3
+
+    @property
+    def timing(self) -> Timing:
+        """Timing of the machine."""
+        latency = self.valid - self.accept
+        return Timing(latency, self.interval, -(-latency // self.interval))
 
     @cached_property
     def distance(self) -> int:

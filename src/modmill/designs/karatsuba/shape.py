@@ -206,7 +206,7 @@ class QuotientParams(HalvesParams):
 
     @cached_property
     def binary_frame(self) -> Frame:
-        more = ConditionalSubtract.latency(self.digits)
+        more = ConditionalSubtract.latency_of(self.digits)
         return replace(self.frame, latency=self.frame.latency + more)
 
 

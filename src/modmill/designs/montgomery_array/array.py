@@ -96,6 +96,11 @@ class Head(wiring.Component):
             self.inputs |= {"load": In(1), "inverse": In(DIGIT)}
         super().__init__(self.inputs | {"s": In(DIGIT)} | {f"o_{name}": Out(bits) for name, bits in ports.items()})
 
+    @property
+    def latency(self) -> int:
+        """Cycles from a digit of y to the digit of q."""
+        return ENTRY + HEAD
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         turn = self.turn
@@ -166,6 +171,11 @@ class Column(wiring.Component):
         outputs = {f"o_{name}": Out(bits) for name, bits in ports}
         super().__init__(inputs | outputs | {"s": In(DIGIT), "t": Out(DIGIT)})
 
+    @property
+    def latency(self) -> int:
+        """Cycles from the operands in their registers to T."""
+        return SUM
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         lines = DelayLines(m, self.turn, name="column")
@@ -225,6 +235,11 @@ class Top(wiring.Component):
         inputs = {f"i_{name}": In(bits) for name, bits in carried(1).items()}
         super().__init__(inputs | {"t": Out(DIGIT), "z": Out(DIGIT), "z_first": Out(1)})
 
+    @property
+    def latency(self) -> int:
+        """Cycles from the high halves to T."""
+        return SUM - PRODUCT + 1
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         last = later(m, self.i_last, "last")
@@ -262,6 +277,11 @@ class MontgomeryArray(wiring.Component):
         self.stages.append(Top())
         super().__init__(self.head.inputs | {"z": Out(DIGIT), "z_first": Out(1)})
 
+    @property
+    def latency(self) -> int:
+        """Cycles from the start of a product to the first digit of its result."""
+        return latency(len(self.stages), self.head.turn, len(self.stages))
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         m.submodules.head = head = self.head
@@ -285,6 +305,11 @@ class NegativeInverse(wiring.Component):
 
     def __init__(self) -> None:
         super().__init__({"m": In(DIGIT), "start": In(1), "inverse": Out(DIGIT)})
+
+    @property
+    def latency(self) -> int:
+        """Cycles from ``start`` to the inverse."""
+        return DIGIT + 1
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

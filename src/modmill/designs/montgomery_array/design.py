@@ -199,7 +199,7 @@ class MontgomeryMultiplication(DesignInstance):
     def binary_timing(self) -> Timing:
         if not self.params.columns:
             return timing(self.params.binary_frame.timing, self.lanes)
-        return Canonical.timing(self.contract("native").timing, self.params.bits, self._word)
+        return Canonical.timing_of(self.contract("native").timing, self.params.bits, self._word)
 
 
 class Machine(DigitSerial):

@@ -14,7 +14,7 @@ from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from modmill.designs.montgomery_array.array import DIGIT, PRODUCT, STREAMS_MIN, SUM, Column, Head, carried
+from modmill.designs.montgomery_array.array import DIGIT, PRODUCT, STREAMS_MIN, SUM, Column, Head, carried, latency
 from modmill.rtl.delay import DelayLines, later
 
 BACK = ("y", "q", "xy", "qm", "k")
@@ -42,7 +42,7 @@ class FoldedArray(wiring.Component):
             raise ValueError(
                 f"the array needs more than {columns} streams and at least {STREAMS_MIN} / {groups}, not {streams}"
             )
-        self.groups, self.wait = groups, streams - columns
+        self.groups, self.wait, self._digits = groups, streams - columns, digits
         mask = (1 << DIGIT) - 1
         parts = None if modulus is None else [modulus >> DIGIT * j & mask for j in range(columns * groups + 1)]
         self.head = Head(turn, None if parts is None else parts[0], groups)
@@ -54,6 +54,11 @@ class FoldedArray(wiring.Component):
             for p in range(1, columns + 1)
         ]  # fmt: skip
         super().__init__(self.head.inputs | {"z": Out(DIGIT)})
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the start of a product to the first digit of its result."""
+        return latency(self._digits, self.head.turn, len(self.stages))
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -55,6 +55,10 @@ class Lanes(Multiplier):
             k=len(first.k_m) if self._loaded else 0,
         )  # fmt: skip
 
+    @property
+    def timing(self) -> Timing:
+        return timing(self._lanes[0].timing, len(self._lanes))
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         count, each = len(self._lanes), self.period

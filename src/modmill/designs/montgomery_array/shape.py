@@ -67,7 +67,7 @@ class Params:
     @cached_property
     def binary_frame(self) -> Frame:
         """The frame of the binary form, with a final subtraction: for x, y < M, S is below (M / R + 1) M < 2 M."""
-        more = ConditionalSubtract.latency(self.digits)
+        more = ConditionalSubtract.latency_of(self.digits)
         return replace(self.frame, latency=self.frame.latency + more, rising=True)
 
     @property

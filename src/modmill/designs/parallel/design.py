@@ -129,8 +129,7 @@ class Parallel(DesignInstance):
         return Machine(self._canonical)
 
     def binary_timing(self) -> Timing:
-        plan = self._canonical.schedule
-        return Timing(plan.latency, plan.interval, plan.in_flight)
+        return self._canonical.schedule.timing
 
     def facts(self) -> list[tuple[str, str]]:
         made, p = self.shape, self.p
@@ -191,6 +190,10 @@ class Machine(Multiplier):
         self._fitted = fitted
         width = fitted.shape.width
         super().__init__(width, width, width)
+
+    @property
+    def timing(self) -> Timing:
+        return self._fitted.schedule.timing
 
     def elaborate(self, _platform: object) -> Module:
         self._m = m = Module()

@@ -63,6 +63,11 @@ class Column(wiring.Component):
         outputs = {f"o_{name}": Out(bits) for name, bits in CARRIED.items()}
         super().__init__(inputs | outputs | {"s": In(TOTAL - 1 if highest else DIGIT), "t": Out(DIGIT)})
 
+    @property
+    def latency(self) -> int:
+        """Cycles from the operands in their registers to T."""
+        return SUM
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         lines = DelayLines(m, self.streams, name="column")
@@ -107,8 +112,13 @@ class ProductArray(wiring.Component):
             "low": Out(DIGIT), "high": Out(TOTAL - 1),
         })  # fmt: skip
 
+    @property
+    def latency(self) -> int:
+        """Cycles from the start of a product to its first high digit."""
+        return self.latency_of(len(self.columns), self.columns[0].streams)
+
     @staticmethod
-    def latency(digits: int, streams: int) -> int:
+    def latency_of(digits: int, streams: int) -> int:
         """Cycles from s to the first high digit."""
         return ENTRY + (digits - 1) * streams + digits + SUM + 1
 

@@ -134,7 +134,7 @@ class Params:
     @property
     def product(self) -> int:
         """Cycle after acceptance in which the first high digit of the product leaves the array."""
-        return START + ProductArray.latency(self.digits, self.streams)
+        return START + ProductArray.latency_of(self.digits, self.streams)
 
     @property
     def folding(self) -> int:
@@ -174,7 +174,7 @@ class Params:
     @cached_property
     def binary_frame(self) -> Frame:
         """The frame of the binary form, which ends with a fold at 2^k and a conditional subtraction."""
-        more = self.digits + self.top_fold().latency + ConditionalSubtract.latency(self.digits)
+        more = self.digits + self.top_fold().latency + ConditionalSubtract.latency_of(self.digits)
         return replace(self.frame, latency=self.frame.latency + more)
 
     def product_steps(self) -> Iterator[Step]:

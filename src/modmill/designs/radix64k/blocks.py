@@ -162,6 +162,11 @@ class Inverse(wiring.Component):
         self.r = r
         super().__init__({"start": In(1), "m": In(r), "x": Out(r), "done": Out(1)})
 
+    @property
+    def latency(self) -> int:
+        """Cycles from ``start`` to ``x``."""
+        return self.r + 1
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         t, x = Signal(self.r + 1, reset_less=True), Signal(self.r, reset_less=True)
@@ -199,6 +204,11 @@ class Multiples(wiring.Component):
             "b_address": In(bits * readers), "b_q": Out(modulus_bits),
             "g_address": In(bits), "g_q": Out(bits),
         })  # fmt: skip
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an address to its word."""
+        return 1
 
     @staticmethod
     def cycles(modulus_bits: int, bits: int) -> int:
@@ -295,6 +305,10 @@ class DigitsToBinary(wiring.Component):
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(bits),
         })  # fmt: skip
 
+    @property
+    def latency(self) -> int:
+        return self.d + 1
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         r, d, wide = self.r, self.d, self.r + 2
@@ -340,6 +354,10 @@ class SubtractOnce(wiring.Component):
             "i_valid": In(1), "i_ready": Out(1), "i_x": In(width), "m": In(bits), "busy": Out(1),
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(bits),
         })  # fmt: skip
+
+    @property
+    def latency(self) -> int:
+        return 1
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -127,7 +127,7 @@ class Radix64K(DesignInstance):
         return Canonical(self.shape)
 
     def binary_timing(self) -> Timing:
-        return Canonical.timing(self.shape)
+        return Canonical.timing_of(self.shape)
 
     def contract(self, io: str) -> Contract:
         """The contract; in the binary form ports are as wide as the largest modulus that can be loaded."""

@@ -91,6 +91,11 @@ class Lookup(wiring.Component):
             "a_address": Out(bits), "b_address": Out(bits),
         })  # fmt: skip
 
+    @property
+    def latency(self) -> int:
+        """Cycles from ``low`` and ``high`` to the addresses."""
+        return 1
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         table = self._shape.table(len(self.m))
@@ -131,6 +136,10 @@ class DigitLoop(Multiplier):
         """With feedback: ``ends`` is high in the last cycle of the loop, in which ``result`` has the result and can be
         an operand."""
         super().__init__(width, width, width, k=shape.m.r if shape.loadable else 0)
+
+    @property
+    def timing(self) -> Timing:
+        return self._shape.schedule.timing
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
@@ -382,11 +391,15 @@ class Canonical(Multiplier):
         return shape.m.d + 1 if shape.redundant else 1
 
     @classmethod
-    def timing(cls, shape: Shape) -> Timing:
+    def timing_of(cls, shape: Shape) -> Timing:
         """Timing of machine and conversion together."""
         latency = shape.first + shape.steps + cls._after(shape)
         interval = max(shape.steps, cls._after(shape))
         return Timing(latency, interval, -(-latency // interval))
+
+    @property
+    def timing(self) -> Timing:
+        return self.timing_of(self._shape)
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()

@@ -211,11 +211,15 @@ class Machine(Multiplier):
         width = fitted.bits if binary else fitted.operand_bits
         super().__init__(width, width, width)
 
+    @property
+    def timing(self) -> Timing:
+        q = self._fitted.params
+        return q.timing(q.binary_arrival if self._binary else q.arrival)
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         q = self._fitted.params
-        arrival = q.binary_arrival if self._binary else q.arrival
-        room = q.timing(arrival).in_flight + 1
+        arrival, room = self.timing.latency, self.timing.in_flight + 1
         front = Acceptance(m, self, self._fitted.p, self._fitted.bits, room)
         ages = Signal(arrival, name="ages")
         m.d.sync += ages.eq(Cat(front.accept, ages))

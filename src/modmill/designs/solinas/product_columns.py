@@ -44,6 +44,10 @@ class _Column(wiring.Component):
         carry = carry_bits(rows)
         super().__init__({"first": In(1), "low": In(bits), "over": In(carry), "m": In(added), "t": Out(bits + carry)})
 
+    @property
+    def latency(self) -> int:
+        return 1
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         goes_on = Signal(reset_less=True)
@@ -75,8 +79,13 @@ class ProductColumns(wiring.Component):
             "out": Out(column).array(rows), "c": Out(column).array(digits),
         })  # fmt: skip
 
+    @property
+    def latency(self) -> int:
+        """Cycles from x and y to T."""
+        return self.latency_of(self.rows)
+
     @staticmethod
-    def latency(rows: int) -> int:
+    def latency_of(rows: int) -> int:
         """Cycles from x and y to T."""
         return DSP_REGISTERS + levels(rows) + 1
 

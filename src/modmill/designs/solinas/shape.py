@@ -51,7 +51,7 @@ class Params:
     @property
     def first(self) -> int:
         """Cycle after acceptance in which the first T is in its registers."""
-        return 1 + ProductColumns.latency(self.rows)
+        return 1 + ProductColumns.latency_of(self.rows)
 
     @property
     def last(self) -> int:

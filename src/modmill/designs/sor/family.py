@@ -115,7 +115,7 @@ class SumOfResiduesDesign(DesignInstance):
 
     def binary_timing(self) -> Timing:
         before, after = self._conversions()
-        return BinaryShell.timing(self.contract("native").timing, before.latency, after.latency, self.period)
+        return BinaryShell.timing_of(self.contract("native").timing, before.latency, after.latency, self.period)
 
     def corners(self) -> list[tuple[int, int]]:
         return [(self.representation.pack(x), self.representation.pack(y)) for x, y in edge_operands(self.rns)]
@@ -147,6 +147,10 @@ class SumOfResiduesMachine(Multiplier):
         self._params, self._plan, self._constants = params, plan, Constants.of(params, scaled)
         width = params.base.n * params.base.w
         super().__init__(width, width, width, period=period)
+
+    @property
+    def timing(self) -> Timing:
+        return self._plan.timing
 
     def _looked_up(self, m: Module, alpha: Value, j: int) -> Signal:
         """Entry ``alpha`` of the table <<-alpha M>_p>_mj of channel j."""

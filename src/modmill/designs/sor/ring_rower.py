@@ -62,6 +62,11 @@ class Rower(wiring.Component):
             "x": In(w), "y": In(w), "ring_in": In(w), "bus": In(w), "ring": Out(w), "result": Out(w),
         })  # fmt: skip
 
+    @property
+    def latency(self) -> int:
+        """Cycles from the choice of an operand to the product."""
+        return PRODUCT
+
     def elaborate(self, _platform: object) -> Module:
         m = Module()
         w, interval = self._w, self._plan.interval

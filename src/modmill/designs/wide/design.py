@@ -28,6 +28,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
+from modmill.contract import Timing
 from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.digit_serial import SUBTRACT, BinaryMontgomery, scanned_bits
 from modmill.designs.wide.karatsuba import Karatsuba
@@ -173,6 +174,10 @@ class Machine(Multiplier):
         self._fitted = fitted
         width = fitted.operand_bits
         super().__init__(width, width, width, period=fitted.params.interval)
+
+    @property
+    def timing(self) -> Timing:
+        return self._fitted.schedule.timing
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
