@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal, Value
 
 from modmill.designs.karatsuba.product import DIGIT, TILE, Columns, largest, made, read
 from modmill.rtl.delay import DelayLines, later
@@ -65,6 +65,21 @@ class Tables:
         turned = [Const(values[(t + 1 - cycle) % self._n], len(out)) for t in range(self._n)]
         self._m.d.sync += out.eq(Array(turned)[self._place])
         return out
+
+
+class HalfProducts(Elaboratable):
+    """The low half of f a, and the high half of g times its digits, for constants f and g."""
+
+    def __init__(self, m: Module, n: int) -> None:
+        self._m, self._n = m, n
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the lowest digit of a to that of the result."""
+        return second(self._n) + read(self._n) + 4
+
+    def elaborate(self, _platform: object) -> Module:
+        return self._m
 
 
 class Complement(Columns):

@@ -29,7 +29,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from modmill.contract import UnsupportedError
 from modmill.design import Cost, Design, Source
 from modmill.designs.karatsuba import design as karatsuba
-from modmill.designs.karatsuba.complement import Complement, Tables, carried_at, quotient_at, second
+from modmill.designs.karatsuba.complement import Complement, HalfProducts, Tables, carried_at, quotient_at, second
 from modmill.designs.karatsuba.halves import digits_at
 from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, SUM, TILE, blocks, made, read
 from modmill.designs.karatsuba.shape import MASK, QuotientParams, columns, digits_of, halves
@@ -270,7 +270,8 @@ class Machine(QuotientMachine):
         begun = d + STEP + 1
         waits = begun + second(n) + read(n) - 1 - (d + n + STEP)
         added = DelayLines(m, waits, name="beyond").line(self._added, waits, name="beyond_waited")
-        m.submodules.constants = constants = Module()
+        constants = Module()
+        m.submodules.constants = HalfProducts(constants, n)
         f, g = (digits_of(number, n, whole=False) for number in (p.f, p.p))
         self._constants = Complement(
             constants, later(m, sum_[:DIGIT], "r"), n, f, g, p.p >> p.n, added,
