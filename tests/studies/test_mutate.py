@@ -15,6 +15,7 @@ from modmill.cores.multiplier import judge
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.verify import Report, exhaust
 from modmill.designs import DESIGNS
+from modmill.flow.all_operands import AllOperands
 from modmill.flow.equivalence import equivalent
 from modmill.flow.mutate import chosen, mutate
 from modmill.flow.simulate import Simulator, widths
@@ -76,7 +77,7 @@ def test_what_is_not_proved_is_simulated_at_length(folder, monkeypatch):
         return "wrong" if number == 1 or (how == LENGTHILY and number != 3) else ""
 
     monkeypatch.setattr("modmill.studies.mutate.equivalent", lambda *_, **__: {2})
-    subject = replace(Subject.read(folder), check=lambda _: check)
+    subject = replace(Subject.read(folder), check=lambda _: check, schedules=())
     assert subject.pairs == 0
     report = check_mutants(subject, 4)
     assert [o.state for o in report.outcomes] == ["killed", "equivalent", "survived", "killed"]
@@ -85,6 +86,11 @@ def test_what_is_not_proved_is_simulated_at_length(folder, monkeypatch):
     report = check_mutants(replace(subject, pairs=841), 4)
     assert [o.state for o in report.outcomes] == ["killed", "equivalent", "exhausted", "killed"]
     assert report.survivors == []
+    given = iter([True, False])
+    monkeypatch.setattr(AllOperands, "alike", lambda _, number, __: number == 3 and next(given))
+    for left in ("exhausted", "survived"):
+        report = check_mutants(replace(subject, schedules=(None,)), 4)
+        assert [o.state for o in report.outcomes] == ["killed", "equivalent", left, "killed"]
 
 
 def test_all_operands_of_a_small_core_are_simulated(tmp_path):

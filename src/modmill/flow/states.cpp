@@ -30,7 +30,8 @@ enum Moves : uint8_t { UNKNOWN, CHOSEN, RESET };
 enum Answer : int { NEVER, PERHAPS, TOO_MANY };
 
 constexpr unsigned PARTS = 4, BITS = 64, LANES = PARTS * BITS;
-constexpr unsigned SPLITS = 16;  // most unknown bits that a state is split into
+constexpr uint32_t NONE = ~uint32_t(0);
+constexpr unsigned SPLITS = 20;  // most unknown bits that a state is split into
 typedef uint64_t Lanes __attribute__((vector_size(8 * PARTS)));
 using State = std::vector<uint64_t>;
 
@@ -59,7 +60,8 @@ public:
     explicit Visited(unsigned words) : words(words), places(1 << 16) {}
     uint64_t size() const { return count; }
     const uint64_t* operator[](uint64_t k) const { return &content[k * words]; }
-    void add(const uint64_t* state) {
+    uint64_t before(uint64_t k) const { return parents[k]; }
+    void add(const uint64_t* state, uint64_t parent) {
         if (2 * count >= places.size()) grow();
         uint64_t place = hash(state) & (places.size() - 1);
         while (places[place]) {
@@ -67,6 +69,7 @@ public:
             place = (place + 1) & (places.size() - 1);
         }
         content.insert(content.end(), state, state + words);
+        parents.push_back(uint32_t(parent));
         places[place] = ++count;
     }
 
@@ -74,6 +77,7 @@ private:
     unsigned words;
     uint64_t count = 0;
     std::vector<uint64_t> content;
+    std::vector<uint32_t> parents;  // the state from which it came
     std::vector<uint32_t> places;  // number of a state + 1
     uint64_t hash(const uint64_t* state) const {
         uint64_t found = 0;
@@ -104,20 +108,29 @@ public:
         choices = 1u << chosen.size();
     }
 
+    // Begins with all bits unknown that the reset does not set. If the bad output can be 1 because of some of them, their
+    // values are tried one by one, and the search begins again.
     int run() {
         const clock_t begin = std::clock();
         if (choices > LANES) return TOO_MANY;
-        if (!start()) return TOO_MANY;
-        for (uint64_t done = 0; done < visited.size();) {
-            p.states = visited.size();
-            const double passed = double(std::clock() - begin) / CLOCKS_PER_SEC;
-            if (visited.size() > p.most || passed > p.seconds) return TOO_MANY;
-            const unsigned count = unsigned(std::min<uint64_t>(LANES / choices, visited.size() - done));
-            if (step(visited[done], count, false)) return PERHAPS;
-            for (unsigned lane = 0; lane < count * choices; ++lane) visited.add(&after[lane * words]);
-            done += count;
+        while (split.size() <= SPLITS) {
+            visited = Visited(words);
+            start();
+            bool reached = false;
+            for (uint64_t done = 0; done < visited.size() && !reached;) {
+                p.states = visited.size();
+                const double passed = double(std::clock() - begin) / CLOCKS_PER_SEC;
+                if (visited.size() > p.most || passed > p.seconds) return TOO_MANY;
+                const unsigned count = unsigned(std::min<uint64_t>(LANES / choices, visited.size() - done));
+                reached = step(visited[done], count, false);
+                if (reached && !refine(done + wrong / choices)) return PERHAPS;
+                for (unsigned lane = 0; lane < count * choices && !reached; ++lane)
+                    visited.add(&after[lane * words], done + lane / choices);
+                done += count;
+            }
+            if (!reached) return NEVER;
         }
-        return NEVER;
+        return TOO_MANY;
     }
 
 private:
@@ -129,6 +142,8 @@ private:
     unsigned choices;
     std::vector<Lanes> before;  // the bits of the states of all lanes
     State after;                // of each lane, one behind the other
+    unsigned wrong = 0;         // a lane in which the bad output can be 1
+    std::vector<unsigned> split;
 
     static bool bit(const uint64_t* state, unsigned k) { return state[k / BITS] >> (k % BITS) & 1; }
     static void set(uint64_t* state, unsigned k) { state[k / BITS] |= uint64_t(1) << (k % BITS); }
@@ -139,8 +154,8 @@ private:
         return literal & 1 ? Ternary{found.zero, found.one} : found;
     }
 
-    // The states after the cycle of the reset, with every value of the unknown bits that would never become known.
-    bool start() {
+    // The states after the cycle of the reset, with every value of the bits to be split.
+    void start() {
         State first(words);
         for (unsigned k = 0; k < p.latches; ++k) {
             if (p.first[k] != 0) set(first.data(), k);
@@ -148,41 +163,62 @@ private:
         }
         step(first.data(), 1, true);
         const State begun = after;
-        const std::vector<unsigned> loops = kept(begun.data());
-        if (loops.size() > SPLITS) return false;
         for (unsigned lane = 0; lane < choices; ++lane)
-            for (uint32_t number = 0; number < 1u << loops.size(); ++number) {
+            for (uint32_t number = 0; number < 1u << split.size(); ++number) {
                 State known(&begun[lane * words], &begun[lane * words] + words);
-                for (unsigned k = 0; k < loops.size(); ++k)
-                    if (unknown(&begun[lane * words], loops[k]))
-                        clear(known.data(), number >> k & 1 ? p.latches + loops[k] : loops[k]);
-                visited.add(known.data());
+                for (unsigned k = 0; k < split.size(); ++k)
+                    if (unknown(&begun[lane * words], split[k]))
+                        clear(known.data(), number >> k & 1 ? p.latches + split[k] : split[k]);
+                visited.add(known.data(), NONE);
             }
-        return true;
     }
 
-    // Unknown latches that depend on themselves, through other unknown ones.
-    std::vector<unsigned> kept(const uint64_t* state) const {
-        std::vector<unsigned> latches;
-        for (unsigned k = 0; k < p.latches; ++k)
-            if (unknown(state, k)) latches.push_back(k);
-        const unsigned count = unsigned(latches.size());
-        std::vector<std::vector<bool>> behind(values.size(), std::vector<bool>(count));
-        for (unsigned k = 0; k < count; ++k) behind[1 + p.inputs + latches[k]][k] = true;
-        for (unsigned k = 0; k < p.gates; ++k)
-            for (unsigned j = 0; j < count; ++j)
-                behind[1 + p.inputs + p.latches + k][j] = behind[p.left[k] >> 1][j] || behind[p.right[k] >> 1][j];
-        std::vector<std::vector<bool>> reached;
-        for (unsigned latch : latches) reached.push_back(behind[p.next[latch] >> 1]);
-        for (unsigned via = 0; via < count; ++via)
-            for (unsigned k = 0; k < count; ++k)
-                if (reached[k][via])
-                    for (unsigned j = 0; j < count; ++j)
-                        if (reached[via][j]) reached[k][j] = true;
-        std::vector<unsigned> found;
-        for (unsigned k = 0; k < count; ++k)
-            if (reached[k][k]) found.push_back(latches[k]);
+    bool may(uint32_t literal) const { return value(literal).one[wrong / BITS] >> (wrong % BITS) & 1; }
+
+    // Latches before the cycle in ``wrong`` because of whose values some literals can be 1: flags, and unknown ones.
+    std::vector<uint32_t> reasons(std::vector<uint32_t> todo) const {
+        std::vector<bool> seen(2 * values.size());
+        std::vector<uint32_t> found;
+        while (!todo.empty()) {
+            const uint32_t literal = todo.back(), net = literal >> 1;
+            todo.pop_back();
+            if (seen[literal]) continue;
+            seen[literal] = true;
+            if (net > p.inputs + p.latches) {
+                const unsigned gate = net - 1 - p.inputs - p.latches;
+                const uint32_t left = p.left[gate], right = p.right[gate];
+                if (!(literal & 1)) {
+                    todo.push_back(left);
+                    todo.push_back(right);
+                } else {  // one input that can be 0: if possible one that is
+                    const bool first = may(left ^ 1) && (!may(left) || !may(right ^ 1) || may(right));
+                    todo.push_back((first ? left : right) ^ 1);
+                }
+            } else if (net > p.inputs) {
+                const unsigned latch = net - 1 - p.inputs;
+                if (p.flag[latch] ? !(literal & 1) : may(literal ^ 1)) found.push_back(2 * latch | (literal & 1));
+            }
+        }
         return found;
+    }
+
+    // Adds to the bits to be split those unknown at the start because of which the bad output can be 1 in a state's lane
+    // ``wrong``; whether there are new ones.
+    bool refine(uint64_t at) {
+        std::vector<uint32_t> found = reasons({p.bad});
+        for (uint64_t from = visited.before(at); from != NONE; at = from, from = visited.before(at)) {
+            step(visited[from], 1, false);
+            for (wrong = 0; wrong < choices; ++wrong)
+                if (!std::memcmp(&after[wrong * words], visited[at], 8 * words)) break;
+            std::vector<uint32_t> next;
+            for (uint32_t each : found) next.push_back(p.next[each >> 1] ^ (each & 1));
+            found = reasons(next);
+        }
+        const auto before = split.size();
+        for (uint32_t each : found)
+            if (unknown(visited[at], each >> 1) && std::find(split.begin(), split.end(), each >> 1) == split.end())
+                split.push_back(each >> 1);
+        return split.size() > before;
     }
 
     // All transitions from ``count`` states; whether the bad output can be 1 in one of them.
@@ -227,7 +263,10 @@ private:
             }
         const Lanes bad = value(p.bad).one;
         for (unsigned lane = 0; lane < used; ++lane)
-            if (bad[lane / BITS] >> (lane % BITS) & 1) return true;
+            if (bad[lane / BITS] >> (lane % BITS) & 1) {
+                wrong = lane;
+                return true;
+            }
         return false;
     }
 };

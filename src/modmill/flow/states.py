@@ -24,7 +24,7 @@ CONTROL = ("i_valid", "o_ready", "k_valid")
 """Inputs of which all values are tried in each state."""
 _FEW = 4
 """Most other inputs of which all values are tried."""
-_MOST_BYTES = 1 << 30
+_MOST_BYTES = 3 << 30
 _UNKNOWN, _CHOSEN, _RESET = range(3)
 _UNKNOWN_BIT = 2
 _U8 = ctypes.c_uint8

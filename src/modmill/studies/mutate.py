@@ -5,8 +5,10 @@
 Digest, record and stored vectors are ignored: only simulation judges. All mutants are in one text (`flow.mutate`) that
 is compiled once. A mutant that passes the short check of `build` gets the full check; if it passes that too, it is
 compared with the original by proof (`flow.equivalence`). A mutant that is neither found nor proved equivalent is
-simulated again, with many more products than a check has, and with every pair of operands if these are few. If all
-products are correct, no operands kill it (exhausted), or it has survived and is reported with its place.
+simulated again, with many more products than a check has, and with every pair of operands if these are few. If there
+are too many, its results are compared with the original's for all operands at once, in some schedules of pauses, stalls
+and resets (`flow.all_operands`). If all are right, no operands kill it (exhausted), or it has survived and is reported
+with its place.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from modmill.cores.multiplier.verify import FULL, SHORT, Report, exhaust, simula
 from modmill.cores.rsa import check as engine_check
 from modmill.cores.rsa import machine as engine
 from modmill.flow import tools
+from modmill.flow.all_operands import AllOperands, Schedule, schedules
 from modmill.flow.equivalence import RANGED, REACHED, Operands, equivalent
 from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
 from modmill.flow.simulate import Simulator, widths
@@ -179,7 +182,7 @@ class Subject:
     """The core or engine to be mutated. ``check``: makes a simulation from a mutated text. ``power_up``: cycles of the
     reset after power-up. ``operands``: the range of numbers at its ports, unless they are residues. ``pairs``: number
     of all pairs of operands, or of all runs of an engine, if they are simulated, else 0. ``ranges``: for
-    proofs."""
+    proofs. ``schedules``: in which a mutant is compared for all operands, if not all pairs are simulated."""
 
     name: str
     digest: str
@@ -191,6 +194,7 @@ class Subject:
     operands: Operands | None = None
     pairs: int = 0
     ranges: Ranges = field(default_factory=dict)
+    schedules: tuple[Schedule, ...] = ()
 
     @classmethod
     def read(cls, path: str | Path, vectors: int = VECTORS) -> Subject:
@@ -226,9 +230,11 @@ def _core(folder: Path, vectors: int) -> Subject:
         "design": core.design.name, "modulus": hex(core.modulus.value), "io": core.io,
         "parameters": dict(core.fitted.settings),
     }  # fmt: skip
+    at, loaded = contract.timing, contract.load is not None
     return Subject(
         core.name, core.digest, core.verilog, core.top, about, check, contract.power_up, _operands(contract), pairs,
         core.fitted.core(core.io).ranges,
+        () if pairs or loaded else tuple(schedules(at.latency, at.interval, at.in_flight, contract.power_up)),
     )  # fmt: skip
 
 
@@ -328,6 +334,9 @@ def check_mutants(
     for number in left:
         if number not in proved:
             found[number] = check(number, LENGTHILY)
+    open_ = [number for number in left if number not in proved and not found[number]] if subject.schedules else []
+    runs = AllOperands(mutated, subject.operands) if open_ else None
+    same = {number for number in open_ if runs and all(runs.alike(number, run) for run in subject.schedules)}
     for number, mutant in enumerate(mutated.mutants, 1):
         if why := found[number]:
             state = "killed"
@@ -335,6 +344,8 @@ def check_mutants(
             state = "equivalent"
         elif subject.pairs:
             state, why = "exhausted", f"right for all {subject.pairs:,} operands"
+        elif number in same:
+            state, why = "exhausted", f"same results for all operands in {len(subject.schedules)} schedules"
         else:
             state = "survived"
         report.outcomes.append(Outcome(mutant, number, state, why))

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Exact integer expressions: polynomials with integer coefficients over numbers of which only ranges are known, and
+over floors of such polynomials divided by powers of two.
+
+The words of a netlist are such expressions. Bits k, k + 1, ... of an expression E are the number floor(E / 2^k); so the
+parts into which hardware cuts a number come together again when they are added, whatever was done in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+Monomial = tuple[int, ...]
+"""Numbers of atoms, in order; the empty one is 1."""
+_ONE: Monomial = ()
+
+
+class Expression:
+    """A polynomial: coefficients that are not 0, by monomial; ``low`` and ``high``: it is in this range. `Integers`
+    makes each only once."""
+
+    __slots__ = ("hash", "high", "low", "terms")
+
+    def __init__(self, terms: dict[Monomial, int], hash_: int, low: int, high: int) -> None:
+        self.terms, self.hash, self.low, self.high = terms, hash_, low, high
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    @property
+    def constant(self) -> int | None:
+        """The value, if it has no atoms."""
+        if not self.terms:
+            return 0
+        return self.terms.get(_ONE) if len(self.terms) == 1 else None
+
+
+@dataclass
+class _Atom:
+    """A number in [low, high]; floor(``inner`` / 2^``shift``) if there is an ``inner``."""
+
+    name: str
+    low: int
+    high: int
+    inner: Expression | None = None
+    shift: int = 0
+
+
+@dataclass
+class Integers:
+    """All expressions of a proof. ``atoms``: what their monomials name by number, in the order in which they came."""
+
+    atoms: list[_Atom] = field(default_factory=list)
+    _made: dict[frozenset[tuple[Monomial, int]], Expression] = field(default_factory=dict)
+    _floors: dict[tuple[Expression, int], Expression] = field(default_factory=dict)
+    _atom_of: dict[tuple[Expression, int], int] = field(default_factory=dict)
+    _exact: dict[Expression, tuple[int, int]] = field(default_factory=dict)
+
+    def make(self, terms: dict[Monomial, int]) -> Expression:
+        """The expression of these terms, without those of coefficient 0."""
+        terms = {m: c for m, c in terms.items() if c}
+        key = frozenset(terms.items())
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = Expression(terms, hash(key), *self._range(terms))
+        return found
+
+    def number(self, value: int) -> Expression:
+        """A constant."""
+        return self.make({_ONE: value})
+
+    def atom(self, name: str, low: int, high: int) -> Expression:
+        """A new number of which only the range is known, both ends included."""
+        return self._new(_Atom(name, low, high))
+
+    def _new(self, atom: _Atom) -> Expression:
+        self.atoms.append(atom)
+        return self.make({(len(self.atoms) - 1,): 1})
+
+    def sum(self, parts: Iterable[tuple[int, Expression]]) -> Expression:
+        """The sum of multiples."""
+        total: dict[Monomial, int] = {}
+        low = high = 0
+        for factor, part in parts:
+            for monomial, c in part.terms.items():
+                total[monomial] = total.get(monomial, 0) + factor * c
+            ends = factor * part.low, factor * part.high
+            low, high = low + min(ends), high + max(ends)
+        return self.within(self.make(total), low, high)
+
+    def product(self, x: Expression, y: Expression) -> Expression:
+        """x y."""
+        total: dict[Monomial, int] = {}
+        for m, c in x.terms.items():
+            for n, d in y.terms.items():
+                monomial = tuple(sorted(m + n)) if m and n else m or n
+                total[monomial] = total.get(monomial, 0) + c * d
+        ends = x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high
+        return self.within(self.make(total), min(ends), max(ends))
+
+    def modulo(self, x: Expression, bits: int) -> Expression:
+        """An expression congruent to x modulo 2^bits, with coefficients from -2^(bits - 1) to 2^(bits - 1)."""
+        return self.make({m: _centred(c, bits) for m, c in x.terms.items()})
+
+    def floor(self, x: Expression, bits: int) -> Expression:
+        """floor(x / 2^bits)."""
+        if not bits:
+            return x
+        low, high = x.low >> bits, x.high >> bits
+        if low == high:
+            return self.number(low)
+        found = self._floors.get((x, bits))
+        if found is None:
+            found = self._floors[x, bits] = self._floored(x, bits)
+        return self.within(found, low, high)
+
+    def _floored(self, x: Expression, bits: int) -> Expression:
+        whole: dict[Monomial, int] = {}
+        rest: dict[Monomial, int] = {}
+        for m, c in x.terms.items():
+            r = c & (1 << bits) - 1 if m == _ONE else _centred(c, bits)
+            if r:
+                rest[m] = r
+            if c != r:
+                whole[m] = (c - r) >> bits
+        variable = [c for m, c in rest.items() if m != _ONE]
+        if not variable:
+            return self.make(whole)
+        zeros = min((c & -c).bit_length() - 1 for c in variable)
+        part = self.make({m: c >> zeros for m, c in rest.items()})
+        bits -= zeros
+        low, high = part.low, part.high
+        if low >> bits == high >> bits:
+            return self._plus(whole, self.number(low >> bits))
+        merged = self._merged(part, bits)
+        if merged is not None:
+            return self._plus(whole, self.floor(*merged))
+        if part.terms[max(m for m in part.terms if m)] < 0:  # floor(-x / 2^k) = -1 - floor((x - 1) / 2^k)
+            other = self.floor(self._plus({_ONE: -1}, self.make({m: -c for m, c in part.terms.items()})), bits)
+            return self._plus(whole, self.sum([(-1, other), (-1, self.number(1))]))
+        key = (part, bits)
+        if key not in self._atom_of:
+            low, high = self.bounds(part)
+            if low >> bits == high >> bits:
+                return self._plus(whole, self.number(low >> bits))
+            self._atom_of[key] = len(self.atoms)
+            self._new(_Atom("", low >> bits, high >> bits, part, bits))
+        return self._plus(whole, self.make({(self._atom_of[key],): 1}))
+
+    def _plus(self, terms: dict[Monomial, int], other: Expression) -> Expression:
+        total = dict(terms)
+        for m, c in other.terms.items():
+            total[m] = total.get(m, 0) + c
+        return self.make(total)
+
+    def _merged(self, x: Expression, bits: int) -> tuple[Expression, int] | None:
+        """floor((D +- floor(C / 2^j)) / 2^bits) as one floor, of the newest such part; None if there is none."""
+        newest = max(
+            (m[0] for m, c in x.terms.items() if len(m) == 1 and c in (1, -1) and self.atoms[m[0]].inner is not None),
+            default=-1,
+        )
+        if newest < 0:
+            return None
+        atom = self.atoms[newest]
+        assert atom.inner is not None
+        sign, j = x.terms[newest,], atom.shift
+        total = {m: c << j for m, c in x.terms.items() if m != (newest,)}
+        for m, c in atom.inner.terms.items():
+            total[m] = total.get(m, 0) + sign * c
+        if sign < 0:
+            total[_ONE] = total.get(_ONE, 0) + (1 << j) - 1
+        return self.make(total), j + bits
+
+    # ---- ranges
+
+    def within(self, x: Expression, low: int, high: int) -> Expression:
+        """x, which is in [low, high]."""
+        if low > x.low or high < x.high:
+            x.low, x.high = max(x.low, low), min(x.high, high)
+            if len(x.terms) == 1:
+                ((m, c),) = x.terms.items()
+                if len(m) == 1 and c == 1:
+                    self.atoms[m[0]].low, self.atoms[m[0]].high = x.low, x.high
+        return x
+
+    def _range(self, terms: Mapping[Monomial, int]) -> tuple[int, int]:
+        """Bounds of a polynomial from the ranges of its monomials."""
+        low = high = 0
+        for m, c in terms.items():
+            a, b = self._monomial(m)
+            if c > 0:
+                low, high = low + c * a, high + c * b
+            else:
+                low, high = low + c * b, high + c * a
+        return low, high
+
+    def _monomial(self, m: Monomial) -> tuple[int, int]:
+        low = high = 1
+        for a in m:
+            atom = self.atoms[a]
+            ends = (low * atom.low, low * atom.high, high * atom.low, high * atom.high)
+            low, high = min(ends), max(ends)
+        return low, high
+
+    def bounds(self, x: Expression) -> tuple[int, int]:
+        """Bounds of x after the floors in it, newest first, are replaced by what they are the floors of."""
+        found = self._exact.get(x)
+        if found is None:
+            found = self._exact[x] = max(x.low, -self._most(self.sum([(-1, x)]))), min(x.high, self._most(x))
+        return found
+
+    def _most(self, x: Expression) -> int:
+        """An upper bound of x."""
+        terms, scale = dict(x.terms), 0  # the expression times 2^scale
+        best = x.high
+        while True:
+            newest = max((m[0] for m in terms if len(m) == 1 and self.atoms[m[0]].inner is not None), default=-1)
+            if newest < 0:
+                return best
+            atom = self.atoms[newest]
+            assert atom.inner is not None
+            c = terms.pop((newest,))
+            if c % (1 << atom.shift) == 0:
+                c >>= atom.shift
+            else:
+                terms = {m: value << atom.shift for m, value in terms.items()}
+                scale += atom.shift
+            for m, d in atom.inner.terms.items():
+                terms[m] = terms.get(m, 0) + c * d
+            if c < 0:
+                terms[_ONE] = terms.get(_ONE, 0) - c * ((1 << atom.shift) - 1)
+            terms = {m: value for m, value in terms.items() if value}
+            best = min(best, self._range(terms)[1] >> scale)
+
+
+def _centred(c: int, bits: int) -> int:
+    """c modulo 2^bits, above -2^(bits - 1) and not above 2^(bits - 1)."""
+    half = 1 << bits - 1
+    r = c & (half << 1) - 1
+    return r - (half << 1) if r > half else r
+
+
+def value(x: Expression, atoms: Sequence[_Atom], known: dict[int, int]) -> int:
+    """The number that x is, for values of the atoms that are no floors; those of floors are added to ``known``."""
+
+    def of(number: int) -> int:
+        if number not in known:
+            atom = atoms[number]
+            if atom.inner is None:
+                raise KeyError(f"no value for {atom.name or number}")
+            known[number] = value(atom.inner, atoms, known) >> atom.shift
+        return known[number]
+
+    return sum(c * prod(map(of, m)) for m, c in x.terms.items())
