@@ -19,13 +19,19 @@ def prove(
     public_modulus: Annotated[
         bool, typer.Option("--public-modulus", help="Multipliers: timing may depend on a loaded modulus.")
     ] = False,
+    products: Annotated[
+        bool, typer.Option("--products", help="Multipliers: also prove every product, over the integers.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Prove constant time of the RTL in a folder, for all operands and all pauses. Status 1 if something is open."""
     show(f"proving constant time of {folder}")
     from modmill.cores.proof import prove as proved
 
-    proof = proved(folder, public_modulus=public_modulus)
+    def progress(what: str, done: int, total: int) -> None:
+        show(f"proving the product {what} ({done} of {total})")
+
+    proof = proved(folder, public_modulus=public_modulus, products=products, progress=progress)
     print(json.dumps(proof.describe(), indent=2) if as_json else "\n".join(proof.lines))
     if proof.state != "PROVED":
         raise typer.Exit(1)

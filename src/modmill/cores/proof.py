@@ -5,17 +5,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Any
 
+from modmill.contract import Binary, Digits, Form
 from modmill.cores.engine_proof import HEADERS, machine_time, router_time
 from modmill.cores.folder import json_object, kind_of, read_text
 from modmill.flow import tools
 from modmill.flow.constant_time import PUBLIC, ConstantTime, constant_time
 from modmill.flow.emit import digest
 from modmill.flow.netlist import Netlist
+from modmill.flow.products import Claim, ProductProof, prove_products
 from modmill.report import sheet
 
 _FILES = {
@@ -32,6 +36,11 @@ _ASSUMED = (
     "an output bit of a cell depends on no other inputs than Modmill's rules say",
     "a memory takes the same time for every address, and contents at power-up do not depend on data",
 )
+_FOR_PRODUCTS = (
+    "a cell computes what Modmill's rules say",
+    "registers that no operand reaches and no reset sets begin with random bits, others in each run",
+    "pauses and stalls change no result: only runs without them are followed",
+)
 _HEADERS = "the words that the machine takes in the states {states} are the header words of README.md"
 _APART = "machines and router have no loop of gates through each other"
 
@@ -39,7 +48,8 @@ _APART = "machines and router have no loop of gates through each other"
 @dataclass(frozen=True)
 class Proof:
     """A proof of constant time. ``about``: what the record of the folder says; ``found``: the result of each module;
-    ``but``: the words of data that are public; ``assumed``: what the proof assumes; ``notes``: what does not fit."""
+    ``but``: the words of data that are public; ``assumed``: what the proof assumes; ``notes``: what does not fit.
+    ``claim``, ``products``: what was to be proved of the results, and how far it is, if this was asked for."""
 
     folder: str
     about: Mapping[str, Any]
@@ -47,11 +57,18 @@ class Proof:
     but: str = ""
     assumed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    claim: Claim | None = None
+    products: ProductProof | None = None
+
+    @property
+    def timing(self) -> str:
+        """State of the proof of constant time."""
+        return "OPEN" if any(found.path for found in self.found.values()) else "PROVED"
 
     @property
     def state(self) -> str:
-        """PROVED or OPEN."""
-        return "OPEN" if any(found.path for found in self.found.values()) else "PROVED"
+        """PROVED or OPEN, of all that was to be proved."""
+        return "OPEN" if "OPEN" in (self.timing, self.products.state if self.products else "") else "PROVED"
 
     def theorem(self, found: ConstantTime) -> str:
         """The statement for a module."""
@@ -60,7 +77,7 @@ class Proof:
     @property
     def lines(self) -> list[str]:
         """The proof as text."""
-        out = [f"{self.state} constant time of {self.about['name']}"]
+        out = [f"{self.timing} constant time of {self.about['name']}"]
         for module, found in self.found.items():
             out.append(f"  {found.state} {module}: {self.theorem(found)}")
             if found.path:
@@ -72,8 +89,18 @@ class Proof:
                 names = [table.name for table in found.tables if table.kind == kind]
                 more = f" and {len(names) - 1} more" if len(names) > 1 else ""
                 out.append(f"    memory {names[0]}{more}: {kind}")
+        if self.products and self.claim:
+            out += self._product_lines(self.products, self.claim)
         out += [f"  assumed: {line}" for line in self.assumed]
         return [*out, f"  RTL {self.about['digest']}", *(f"  note: {note}" for note in self.notes)]
+
+    def _product_lines(self, products: ProductProof, claim: Claim) -> Iterator[str]:
+        seconds, runs = sum(o.seconds for o in products.outcomes), len(products.outcomes)
+        yield f"{products.state} products of {self.about['name']}"
+        yield f"  {claim.line}"
+        yield f"  {runs} runs: first operands in every cycle of an interval, alone and between others; {seconds:.1f} s"
+        for outcome in products.open:
+            yield from (f"    remains: {outcome.start.line}: {line}" for line in outcome.open)
 
     def describe(self) -> dict[str, Any]:
         """The proof as JSON."""
@@ -81,7 +108,7 @@ class Proof:
             **self.about,
             "folder": self.folder,
             "constant_time": {
-                "state": self.state,
+                "state": self.timing,
                 "modules": {
                     module: {
                         "state": found.state, "theorem": self.theorem(found), "path": list(found.path),
@@ -89,6 +116,13 @@ class Proof:
                     } for module, found in self.found.items()
                 },
             },
+            **({"products": {
+                "state": self.products.state, "theorem": self.claim.line,
+                "runs": [
+                    {"phase": o.start.phase, "full": o.start.full, "open": list(o.open), "seconds": round(o.seconds, 1)}
+                    for o in self.products.outcomes
+                ],
+            }} if self.products and self.claim else {}),
             "assumed": list(self.assumed),
             "notes": list(self.notes),
         }  # fmt: skip
@@ -98,9 +132,12 @@ def _listed(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def prove(path: str | Path, *, public_modulus: bool = False) -> Proof:
+def prove(
+    path: str | Path, *, public_modulus: bool = False, products: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Proof:  # fmt: skip
     """Prove that timing does not depend on operands, nor on a loaded modulus unless it is ``public_modulus``; for a
-    machine, that it depends on header words only.
+    machine, that it depends on header words only. ``products``: also prove the results of a multiplier.
 
     Raises ValueError if a file of the folder is missing or malformed, ToolError if Yosys cannot read the Verilog.
     """
@@ -117,8 +154,11 @@ def prove(path: str | Path, *, public_modulus: bool = False) -> Proof:
     but, assumed = "", [line.format(yosys=tools.version("yosys")) for line in _ASSUMED]
     if multiplier:
         public = (*PUBLIC, *(["k_m"] if public_modulus else []))
-        found = {top: constant_time(Netlist.read(verilog, top), public)}
+        net = Netlist.read(verilog, top)
+        found = {top: constant_time(net, public)}
     else:
+        if products:
+            raise ValueError("--products is for multipliers")
         if public_modulus:
             raise ValueError("--public-modulus is for multipliers; the words of a machine's SETUP are secret")
         cores, power_up = options.get("cores", 1), record.get("power_up_reset", 1)
@@ -133,8 +173,38 @@ def prove(path: str | Path, *, public_modulus: bool = False) -> Proof:
         "top": top,
         "digest": digest(verilog),
     }
+    claim = _claim(record, record_file) if products else None
+    if claim:
+        assumed += _FOR_PRODUCTS
     notes = [] if record.get("digest") == about["digest"] else [f"{record_file.name} has the digest of another RTL"]
-    return Proof(str(path), about, found, but, tuple(assumed), tuple(notes))
+    proved = prove_products(net, claim, progress) if claim else None
+    return Proof(str(path), about, found, but, tuple(assumed), tuple(notes), claim, proved)
+
+
+def _claim(record: Mapping[str, Any], file: Path) -> Claim:
+    """What the contract says of the results. Raises ValueError if they cannot be proved here."""
+    try:
+        if record.get("load"):
+            raise ValueError("products of a core with a loaded modulus are not proved; build it with a modulus")
+        p = int(record["modulus"], 16)
+        least = Fraction(record["operand_bound"]) * p
+        return Claim(
+            p, int(record["factor"], 16), _form(record["operand"]), _form(record["result"]), ceil(least) - 1,
+            ceil(Fraction(record["result_bound"]) * p), record["latency"], record["interval"], record["in_flight"],
+            record["power_up_reset"],
+        )  # fmt: skip
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{file}: {error} is missing or malformed") from None
+
+
+def _form(form: Mapping[str, Any]) -> Form:
+    """A form from its entry in the contract."""
+    match form["kind"]:
+        case "binary":
+            return Binary(form["width"])
+        case "digits":
+            return Digits(form["radix_bits"], form["digits"])
+    raise ValueError(f"products of numbers as {form['kind']} are not proved; binary and digits are")
 
 
 def _machines(verilog: str, top: str, cores: int, power_up: int) -> dict[str, ConstantTime]:

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from fractions import Fraction
+from math import gcd, prod
 
 Monomial = tuple[int, ...]
 """Numbers of atoms, in order; the empty one is 1."""
 _ONE: Monomial = ()
+_MOST_FACTORS = 3
+"""Most multiples of what a floor leaves that are tried for a bound."""
 
 
 class Expression:
@@ -58,6 +61,8 @@ class Integers:
     _floors: dict[tuple[Expression, int], Expression] = field(default_factory=dict)
     _atom_of: dict[tuple[Expression, int], int] = field(default_factory=dict)
     _exact: dict[Expression, tuple[int, int]] = field(default_factory=dict)
+    _facts: list[Expression] = field(default_factory=list)
+    _equal: list[tuple[int, Expression]] = field(default_factory=list)
 
     def make(self, terms: dict[Monomial, int]) -> Expression:
         """The expression of these terms, without those of coefficient 0."""
@@ -186,6 +191,34 @@ class Integers:
                     self.atoms[m[0]].low, self.atoms[m[0]].high = x.low, x.high
         return x
 
+    def assume(self, x: Expression, bits: int, value: int) -> None:
+        """From now on floor(x / 2^bits) is ``value``."""
+        floor = self.floor(x, bits)
+        self.within(x, value << bits, (value + 1 << bits) - 1)
+        self._facts.append(x)
+        newest = max((m[0] for m in floor.terms if len(m) == 1), default=-1)
+        if newest >= 0 and floor.terms[newest,] in (1, -1):
+            sign = floor.terms[newest,]
+            other = self.sum([(sign, self.number(value)), (-sign, floor), (1, self.make({(newest,): 1}))])
+            self._equal.append((newest, other))
+
+    def settled(self, x: Expression) -> Expression:
+        """x with what is assumed in place of the floors of which it is known."""
+        for atom, other in self._equal:
+            if c := x.terms.get((atom,), 0):
+                x = self.sum([(1, x), (-c, self.make({(atom,): 1})), (c, other)])
+        return x
+
+    def matched(self, x: Expression, numbers: Sequence[int]) -> Expression:
+        """x with each of these atoms replaced by an older one of them, if their difference is known."""
+        for k, newer in reversed(list(enumerate(sorted(numbers)))):
+            for older in sorted(numbers)[:k]:
+                apart = self.make({(newer,): 1, (older,): -1})
+                low, high = self.close_bounds(apart)
+                if low == high and (c := x.terms.get((newer,), 0)):
+                    x = self.sum([(1, x), (-c, apart), (c, self.number(low))])
+        return x
+
     def _range(self, terms: Mapping[Monomial, int]) -> tuple[int, int]:
         """Bounds of a polynomial from the ranges of its monomials."""
         low = high = 0
@@ -211,6 +244,55 @@ class Integers:
         if found is None:
             found = self._exact[x] = max(x.low, -self._most(self.sum([(-1, x)]))), min(x.high, self._most(x))
         return found
+
+    def close_bounds(self, x: Expression, depth: int = 4) -> tuple[int, int]:
+        """Closer bounds of x, which take longer: what a floor leaves, C - 2^k floor(C / 2^k), is from 0 to 2^k - 1."""
+        low, high = self.bounds(x)
+        return max(low, -self._closest(self.sum([(-1, x)]), depth)), min(high, self._closest(x, depth))
+
+    def _closest(self, x: Expression, depth: int) -> int:
+        constant, common, rest = self._parts(x)
+        if not common:
+            return constant
+        best = self.bounds(rest)[1]
+        for fact in self._facts if depth else ():
+            pairs = ((rest.terms.get(m, 0), c) for m, c in fact.terms.items() if m)
+            for ratio in sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]:
+                factor, scale = ratio.numerator, ratio.denominator
+                most = factor * (fact.high if factor > 0 else fact.low)
+                over = self._closest(self.sum([(scale, rest), (-factor, fact)]), depth - 1)
+                best = min(best, (most + over) // scale)
+        newest = max((m[0] for m in rest.terms if len(m) == 1 and self.atoms[m[0]].inner is not None), default=-1)
+        if newest >= 0 and depth:
+            atom, floor = self.atoms[newest], self.make({(newest,): 1})
+            assert atom.inner is not None
+            pairs = ((rest.terms.get(m, 0), c) for m, c in atom.inner.terms.items() if m)
+            for factor in sorted({a // b for a, b in pairs if a and a % b == 0})[:_MOST_FACTORS]:
+                end = 1 << atom.shift  # rest = factor (inner - end floor) + left
+                left = self.sum([(1, rest), (-factor, atom.inner), (factor * end, floor)])
+                best = min(best, max(0, factor * (end - 1)) + self._closest(left, depth - 1))
+                if factor > 0:
+                    best = min(best, self._split(rest, factor * (end - 1), left, newest, depth - 1))
+        return constant + common * best
+
+    def _parts(self, x: Expression) -> tuple[int, int, Expression]:
+        """x = constant + common expression, with the largest ``common``."""
+        terms = {m: c for m, c in x.terms.items() if m}
+        common = gcd(*terms.values())
+        return x.terms.get(_ONE, 0), common, self.make({m: c // common for m, c in terms.items()})
+
+    def _split(self, x: Expression, most: int, left: Expression, newest: int, depth: int) -> int:
+        """An upper bound of x, which is at most ``most`` + ``left``: either ``left`` is less than it can be, or the newest
+        floor is known."""
+        constant, common, rest = self._parts(left)
+        sign = rest.terms.get((newest,), 0)
+        if sign not in (1, -1):
+            return x.high
+        highest = self._closest(rest, depth)
+        floor = self.make({(newest,): 1})
+        other = self.sum([(sign, self.number(highest)), (-sign, rest), (1, floor)])
+        equal = self.sum([(1, x), (-x.terms.get((newest,), 0), floor), (x.terms.get((newest,), 0), other)])
+        return max(most + constant + common * (highest - 1), self._closest(equal, depth))
 
     def _most(self, x: Expression) -> int:
         """An upper bound of x."""

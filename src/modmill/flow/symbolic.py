@@ -60,11 +60,14 @@ class _Cell:
 
 
 class Symbolic:
-    """A core in simulation. ``ports``: bits at the input ports, to be set before `step`."""
+    """A core in simulation. ``ports``: bits at the input ports, to be set before `settle`. ``functions``: numbers for
+    what has no expression; runs that share them get the same. ``decide``: says of a bit that chooses between words
+    which value it has in this run, or None."""
 
     def __init__(self, net: Netlist, integers: Integers, functions: dict[Hashable, Expression] | None = None) -> None:
         self.net, self.integers = net, integers
         self._functions = {} if functions is None else functions
+        self.decide: Callable[[Expression, int], int | None] = lambda _, __: None
         self.ports: dict[str, Bits] = {}
         self._values: dict[Any, Bit] = {"0": 0, "1": 1, "x": None, "z": None}
         self._users: dict[Any, list[_Cell]] = {}
@@ -346,6 +349,8 @@ class Symbolic:
             return one
         if select is None or None in one or None in zero:
             return tuple(a if a == b else None for a, b in zip(one, zero, strict=True))
+        if len(one) > 1 and isinstance(select, tuple) and (chosen := self.decide(*select)) is not None:
+            return one if chosen else zero
         make = self.integers
         a, b, s = self.integer(one), self.integer(zero), self.integer((select,))
         return self.word(make.sum([(1, b), (1, make.product(s, make.sum([(1, a), (-1, b)])))]), len(one))
