@@ -282,8 +282,8 @@ class Integers:
         return x.terms.get(_ONE, 0), common, self.make({m: c // common for m, c in terms.items()})
 
     def _split(self, x: Expression, most: int, left: Expression, newest: int, depth: int) -> int:
-        """An upper bound of x, which is at most ``most`` + ``left``: either ``left`` is less than it can be, or the newest
-        floor is known."""
+        """An upper bound of x, at most ``most`` + ``left``: either ``left`` is less than it can be, or the newest floor
+        is known."""
         constant, common, rest = self._parts(left)
         sign = rest.terms.get((newest,), 0)
         if sign not in (1, -1):

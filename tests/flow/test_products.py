@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Products are proved for all operands; with a fault, or a bound that is too small, they are not."""
+
+import json
+from dataclasses import replace
+from math import ceil
+
+import pytest
+
+from modmill.cores.multiplier.build import build
+from modmill.cores.proof import prove
+from modmill.flow.mutate import ENABLES, mutate
+from modmill.flow.netlist import Netlist
+from modmill.flow.products import Claim, prove_products, starts
+from modmill.studies.mutate import SHORTLY, Subject
+
+CORES = [
+    ("montgomery-array", "2^61-1", {"loadable": False}), ("pseudo-mersenne", "2^61-1", {}), ("orup", "2^61-1", {}),
+    ("iddmm", "2^61-1", {}), ("orup", "secp256k1", {}),
+]  # fmt: skip
+
+
+def claim_of(core):
+    c, at = core.contract, core.contract.timing
+    end = ceil(c.result_bound * c.p)
+    return Claim(
+        c.p, c.factor, c.operand, c.result, c.largest_operand, end, at.latency, at.interval, at.in_flight, c.power_up
+    )
+
+
+@pytest.mark.parametrize("case", CORES, ids=lambda case: "-".join(case[:2]))
+def test_products_are_proved(case, monkeypatch):
+    design, modulus, settings = case
+    core = build(design, modulus, "native", **settings)
+    claim, net = claim_of(core), Netlist.read(core.verilog, core.top)
+    every = list(starts(claim))
+    monkeypatch.setattr("modmill.flow.products.starts", lambda _: [every[1], every[-2]])
+    proof = prove_products(net, claim)
+    assert (proof.state, len(proof.outcomes)) == ("PROVED", 2), proof.open
+    low = replace(claim, end=claim.end - claim.p // 2)
+    (outcome,) = prove_products(net, low).outcomes
+    assert [line.partition(":")[0] for line in outcome.open] == ["range"]
+    (outcome,) = prove_products(net, replace(claim, factor=claim.factor + 1)).outcomes
+    assert outcome.open[0].startswith("congruence")
+
+
+@pytest.mark.slow
+def test_no_wrong_mutant_is_proved(tmp_path):
+    core = build("pseudo-mersenne", "2^52-59", "native")
+    subject = Subject.read(core.write(tmp_path / "core", check=False))
+    mutated = mutate(core.verilog, core.top, 24, 2)
+    check, net, claim = subject.check(mutated.verilog), Netlist(mutated.module), claim_of(core)
+    ports = len(mutated.module["ports"][ENABLES]["bits"])
+    states = []
+    for number in range(len(mutated.mutants) + 1):
+        fixed = {ENABLES: tuple(int(k == number != 0) for k in range(ports))}
+        proof = prove_products(net, claim, fixed=fixed)
+        states.append((proof.state, bool(check(number, SHORTLY))))
+    assert states[0] == ("PROVED", False)
+    assert ("PROVED", True) not in states[1:]
+    assert states.count(("OPEN", True)) > 10
+
+
+def test_a_folder_says_what_is_proved(tmp_path):
+    folder = build("orup", "2^61-1", "native").write(tmp_path / "core", check=False)
+    proof = prove(folder, products=True)
+    assert proof.state == "PROVED"
+    assert any(line.startswith("PROVED products of core") for line in proof.lines)
+    assert proof.describe()["products"]["state"] == "PROVED"
+    record = folder / "contract.json"
+    contract = json.loads(record.read_text())
+    record.write_text(json.dumps({**contract, "result_bound": "1"}))
+    proof = prove(folder, products=True)
+    assert (proof.timing, proof.state) == ("PROVED", "OPEN")
+    assert any("remains" in line and "range" in line for line in proof.lines)
+    record.write_text(json.dumps({**contract, "operand": {"kind": "residues"}}))
+    with pytest.raises(ValueError, match="numbers as residues are not proved"):
+        prove(folder, products=True)
