@@ -314,6 +314,7 @@ class Site:
             "route": "route: clock after place and route",
             "mutate": "mutate: faults planted in the netlist",
             "depth": "depth: levels of lookup tables",
+            "bus": "bus: cycles over a simulated bus, resources of its front",
         }
         by_tool: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in rows:
