@@ -3,8 +3,8 @@
 """Mutant and original in the same schedules, for all operands at once: operands are unknown integers, and both must
 have the same handshake and equal expressions as results.
 
-Registers that no operand reaches begin with random bits, the same in both; all other registers, all memories and the
-ports while nothing is offered are further unknown integers.
+Registers that no operand reaches begin with random bits, the same in both. All other registers and all memories are
+further unknown integers, and so are the ports while nothing is offered, the same ones in all these cycles.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from modmill.flow.constant_time import dependent, users_of
 from modmill.flow.equivalence import Operands
 from modmill.flow.integers import Integers
 from modmill.flow.mutate import ENABLES, Mutated
-from modmill.flow.netlist import REGISTERS, Netlist
-from modmill.flow.symbolic import Bits, Symbolic
+from modmill.flow.netlist import Netlist
+from modmill.flow.symbolic import OPERANDS, Symbolic
+from modmill.flow.word_rules import Bits
 
-DATA = ("i_a", "i_b")
 _END = "end"
 _MORE = 3
 """Products beyond those in flight."""
@@ -68,12 +67,6 @@ class AllOperands:
         self._net = Netlist(mutated.module)
         self._operands = operands
         self._ports: dict[str, list[Any]] = {n: p["bits"] for n, p in self._net.module["ports"].items()}
-        first = [b for n in DATA if n in self._ports for b in self._ports[n]]
-        reached = dependent(self._net, users_of(self._net), first)
-        self._control = [
-            b for cell in self._net.cells.values() if cell["type"] in REGISTERS
-            for b in cell["connections"]["Q"] if b not in reached and b not in self._net.initial
-        ]  # fmt: skip
         self._integers = Integers()
         self._functions: dict[Any, Any] = {}
         self._atoms: dict[tuple[str, int], Bits] = {}
@@ -100,7 +93,7 @@ class AllOperands:
         """The handshake of each cycle with the results, and `_END` if all of them came and are known."""
         core = Symbolic(self._net, self._integers, self._functions)
         rnd = random.Random(schedule.seed)
-        core.begin({b: rnd.getrandbits(1) for b in self._control})
+        core.begin(rnd)
         core.fill()
         core.ports[ENABLES] = tuple(int(k == number != 0) for k in range(len(self._ports[ENABLES])))
         count = 0
@@ -112,7 +105,7 @@ class AllOperands:
                     offer = rnd.randrange(100) < schedule.offered
                 ready = rnd.randrange(100) < schedule.taken
                 core.ports |= {"rst": (int(cycle < 0),), "i_valid": (int(offer),), "o_ready": (int(ready),)}
-                for n in DATA:
+                for n in OPERANDS:
                     if n in self._ports:
                         core.ports[n] = self._operand(n, count if offer else -1)
                 core.settle()

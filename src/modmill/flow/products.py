@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from modmill.contract import Binary, Digits, Form
-from modmill.flow.constant_time import dependent, users_of
 from modmill.flow.integers import Expression, Integers, Monomial
-from modmill.flow.netlist import REGISTERS, Netlist
-from modmill.flow.symbolic import Bits, Symbolic
+from modmill.flow.netlist import Netlist
+from modmill.flow.symbolic import OPERANDS, Symbolic
+from modmill.flow.word_rules import Bits
 from modmill.numbers.shown import shortened
 
-DATA = ("i_a", "i_b")
 _PATIENCE = 4
 """Latencies after which a result must have come."""
 _CONGRUENCE, _RANGE = "congruence", "range"
@@ -166,7 +165,9 @@ def _all_cases(
     terms = atoms = 0
     while todo:
         case, make = todo.pop(), Integers()
-        operands = [_number(make, claim.operand, name, claim.largest) for name in DATA if name in net.module["ports"]]
+        operands = [
+            _number(make, claim.operand, name, claim.largest) for name in OPERANDS if name in net.module["ports"]
+        ]
         run = _Run(net, make, claim, start, operands, fixed, known=known, case=case if cases else None)
         try:
             number = _read(run.result(), claim.result)
@@ -224,9 +225,9 @@ def _read(core: tuple[Symbolic, Bits], form: Form) -> Expression:
     run, bits = core
     if isinstance(form, Digits):
         size = form.r + 2
-        parts = [run.integer(bits[k * size : (k + 1) * size]) for k in range(form.d)]
-        return run.integers.sum((1 << form.r * k, part) for k, part in enumerate(parts))
-    return run.integer(bits)
+        parts = [run.words.integer(bits[k * size : (k + 1) * size]) for k in range(form.d)]
+        return run.words.integers.sum((1 << form.r * k, part) for k, part in enumerate(parts))
+    return run.words.integer(bits)
 
 
 class _Run:
@@ -244,15 +245,10 @@ class _Run:
         self._core = Symbolic(net, make)
         self._core.ports |= fixed
         if case is not None:
-            self._core.decide = self._decide
-        self._ports = {n: net.module["ports"][n]["bits"] for n in DATA if n in net.module["ports"]}
+            self._core.words.decide = self._decide
+        self._ports = {n: net.module["ports"][n]["bits"] for n in OPERANDS if n in net.module["ports"]}
         self._operands = {n: bits for n, (_, bits) in zip(self._ports, operands, strict=True)}
-        reached = dependent(net, users_of(net), [b for bits in self._ports.values() for b in bits])
-        rnd = random.Random(start.seed)
-        self._core.begin({
-            b: rnd.getrandbits(1) for cell in net.cells.values() if cell["type"] in REGISTERS
-            for b in cell["connections"]["Q"] if b not in reached
-        })  # fmt: skip
+        self._core.begin(random.Random(start.seed))
         if known:
             self._core.fill()
 
@@ -266,14 +262,14 @@ class _Run:
             if len(self._decided) == len(self._case):
                 raise _OpenCaseError((least, most))
             self._decided[word, k] = self._case[len(self._decided)]
-            self._core.integers.assume(word, k, self._decided[word, k])
+            self._core.words.integers.assume(word, k, self._decided[word, k])
         return self._decided[word, k] & 1
 
     def _any(self) -> dict[str, Bits]:
         """The operands of another product."""
         if not self._known:
             return {n: (None,) * len(bits) for n, bits in self._ports.items()}
-        atoms = {n: self._core.integers.atom("other", 0, (1 << len(bits)) - 1) for n, bits in self._ports.items()}
+        atoms = {n: self._core.words.integers.atom("other", 0, (1 << len(bits)) - 1) for n, bits in self._ports.items()}
         return {n: tuple((atoms[n], k) for k in range(len(bits))) for n, bits in self._ports.items()}
 
     def result(self) -> tuple[Symbolic, Bits]:
@@ -287,7 +283,8 @@ class _Run:
             offer = cycle >= start.phase and (start.full or not offered)
             if offer and offered == mine:
                 data = self._operands
-            core.ports |= {"rst": (int(cycle < 0),), "i_valid": (int(offer),), "o_ready": (1,), **data}
+            shown = data if offer else self._any()
+            core.ports |= {"rst": (int(cycle < 0),), "i_valid": (int(offer),), "o_ready": (1,), **shown}
             core.settle()
             if cycle >= 0:
                 (ready,), (valid,) = core.output("i_ready"), core.output("o_valid")
