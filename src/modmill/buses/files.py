@@ -75,7 +75,7 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
     } | {INTERRUPT: ("out", 1)}  # fmt: skip
     shown = {
         "device": device, "bus": bus, "registers": register_map(device), "made": made, "causes": CAUSES,
-        "name": identifier(device.top), "p": device.top, "P": device.top.upper(), "module": module_name(device),
+        "name": identifier(device.top), "p": device.top, "P": device.top.upper(), "module": module_name(device.top),
         "title": f"{device.top} behind {bus.title}", "version": __version__, "span": SPAN, "ports": ports,
         "logical_ports": [(logical(name), name) for name in bus.adapter.ports],
         "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
@@ -97,7 +97,7 @@ def section(device: Device, bus: Bus) -> str:
     top = device.top
     return f"""
 ## Behind {bus.title}
-`{VERILOG}` holds the module `{module_name(device)}`: {bus.title} front and `{top}` in one file, which replaces the
+`{VERILOG}` holds the module `{module_name(device.top)}`: {bus.title} front and `{top}` in one file, which replaces the
 Verilog file of `{top}` alone. Its ports are `clk`, `rst`, those of the bus, and `{INTERRUPT}`, the interrupt, which is
 high while an enabled event stands. `registers.md` describes the registers; `registers.rdl` (SystemRDL) and `bus.xml`
 (IP-XACT) say the same to tools; `{top}.h` and `{top}.c` are a driver in C99; `{top}.py` is a map for Python.

@@ -78,9 +78,9 @@ def front_verilog(device: Device, bus: Bus) -> str:
     return readable(emit.netlist(BusFront(device, bus), f"{device.top}_front"))
 
 
-def module_name(device: Device) -> str:
-    """Name of the module with front and device."""
-    return f"{device.top}_bus"
+def module_name(top: str) -> str:
+    """Name of the module with front and device, whose module is ``top``."""
+    return f"{top}_bus"
 
 
 def whole(device: Device, bus: Bus, core: str) -> str:
@@ -101,7 +101,7 @@ def whole(device: Device, bus: Bus, core: str) -> str:
 
     core_pins = {"clk": "clk", **{name.removeprefix("core_"): name for name in inside}}
     return "".join([
-        f"// {bus.title} front and {device.top}.\nmodule {module_name(device)}({', '.join(outside)});\n",
+        f"// {bus.title} front and {device.top}.\nmodule {module_name(device.top)}({', '.join(outside)});\n",
         *(declared(f"{p['direction']}put", name, p["width"]) for name, p in outside.items()),
         *(declared("wire", name, p["width"]) for name, p in inside.items()),
         instance(top, {name: name for name in ports}), instance(device.top, core_pins), "endmodule\n\n",

@@ -112,7 +112,6 @@ def register_map(device: Device) -> RegisterMap:
     """The registers of a front for this device."""
     digest = int(device.digest.removeprefix("sha256:")[:8], 16)
     kinds = (("NONE", "not used"), *((kind.upper(), f"a device of this kind: {kind}") for kind in KINDS))
-    causes = tuple((name, meaning) for name, meaning in CAUSES)
     whole = lambda name, access, meaning: (Field(name, 0, WORD, access, 0, meaning),)  # noqa: E731
     found = [
         ("MAGIC", "Says that this is a device of Modmill.", (_fixed("value", 0, 32, MAGIC, "MMIL in ASCII"),)),
@@ -145,7 +144,7 @@ def register_map(device: Device) -> RegisterMap:
             Field("done", 3, 1, "ro", 0, "an answer can be read"),
             Field("loaded", 4, 1, "ro", int(device.setup is None), "command 0 is done, or not needed"),
             Field("error", 5, 1, "ro", 0, "an access was refused; IRQ_STATUS.error clears it"),
-            Field("cause", 8, 4, "ro", 0, "cause of the first error", values=causes),
+            Field("cause", 8, 4, "ro", 0, "cause of the first error", values=CAUSES),
         )),
         ("IRQ_ENABLE", "Events that raise the interrupt.", (
             Field("done", 0, 1, "rw", 0, "the end of a message or job"), Field("error", 1, 1, "rw", 0, "an error"),

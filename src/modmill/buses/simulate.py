@@ -37,7 +37,7 @@ class BusSimulator:
         texts = [f"#define MODMILL_{identifier(bus.name).upper()} 1\n"]
         texts += [(resources.files("modmill.flow") / "model.cpp").read_text()]
         texts += [(resources.files("modmill.buses") / "bus.cpp").read_text()]
-        self.path = library(verilog, module_name(device), "".join(texts))
+        self.path = library(verilog, module_name(device.top), "".join(texts))
         self._functions = functions = ctypes.CDLL(str(self.path))
         functions.modmill_bus_start.argtypes, functions.modmill_bus_start.restype = [U64], ctypes.c_void_p
         functions.modmill_bus_end.argtypes = [ctypes.c_void_p]

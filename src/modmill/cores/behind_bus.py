@@ -11,6 +11,7 @@ from typing import Any
 from modmill.buses.adapters import Bus
 from modmill.buses.device import WORD, Command, Device
 from modmill.buses.files import VERILOG, all_names
+from modmill.buses.front import module_name
 from modmill.buses.operands import words
 from modmill.buses.registers import register_map
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
@@ -42,7 +43,7 @@ class Exchange:
 
 def bus_record(bus: Bus, top: str) -> dict[str, Any]:
     """The entry ``bus`` of a record: its name, the module with front and device, the files."""
-    return {"name": bus.name, "module": f"{top}_bus", "files": list(all_names(top))}
+    return {"name": bus.name, "module": module_name(top), "files": list(all_names(top))}
 
 
 def bus_files(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -88,7 +89,7 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
     """Yield the faults of a bus.v: what lint finds, and the first one of a simulation in which ``exchanges`` go through
     the bus. The first exchanges have no answer: they set the device up."""
     bare = without_initial_values(split(text)[1])
-    faults = [f"{VERILOG}: {line}" for line in lint(bare, f"{device.top}_bus")]
+    faults = [f"{VERILOG}: {line}" for line in lint(bare, module_name(device.top))]
     yield from faults
     if faults:
         return
@@ -121,7 +122,7 @@ def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
         (lambda: driver.read("DATA_OUT"), "EMPTY"), (lambda: driver.write("DATA_IN", 1), "LONG"),
         (lambda: driver.write("COMMAND", device.commands[-1].number + 1), "COMMAND"),
         (lambda: driver.send(last.command, last.words[:1]), "NONE"),
-        (lambda: driver.write("COMMAND", last.command), "NONE" if len(last.words) < 2 else "SHORT"),
+        (lambda: driver.write("COMMAND", last.command), "BUSY" if len(last.words) < 2 else "SHORT"),
     ):  # fmt: skip
         act()
         if (found := driver.error()) != cause:

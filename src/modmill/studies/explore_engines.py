@@ -24,6 +24,8 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
+from modmill.buses.adapters import BUSES
+from modmill.buses.device import WORD
 from modmill.contract import UnsupportedError
 from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.machine import EccCore, ecc
@@ -44,6 +46,8 @@ LONGEST = 1.5e13
 SECONDS = 150.0
 """Time limit for an engine, its check included; a slower engine counts as a failure."""
 WORDS = (16, 17, 24, 31, 32, 33, 48, 63, 64)
+BEHIND_BUS = 2
+"""One engine in this number, of those with words of a bus, is behind one."""
 FAILURES = ("failed", "crash", "slow", "message")
 _REFUSAL = 500
 """Largest number of characters of a refusal."""
@@ -144,9 +148,16 @@ def _value(rnd: random.Random, setting: Setting, p: int, values: Mapping[str, An
 def _common(rnd: random.Random, small: bool) -> list[tuple[str, Any]]:
     return [
         ("threads", rnd.choice((0, 1, 1, 2, 2, 3, 4, 5) if not small else (1, 1, 2, 3))),
-        ("word", rnd.choice(WORDS)),
+        *_words(rnd),
         ("cores", rnd.choice((1,) * 12 + ((2, 3) if not small else (1,)))),
     ]
+
+
+def _words(rnd: random.Random) -> list[tuple[str, Any]]:
+    """Bits of a stream word, and sometimes a bus."""
+    word = rnd.choice(WORDS)
+    behind = rnd.randrange(BEHIND_BUS) == 0 and word == WORD
+    return [("word", word), *([("bus", rnd.choice(BUSES).name)] if behind else [])]
 
 
 def _modulus(rnd: random.Random, bits: int) -> int:
@@ -176,7 +187,7 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
     given = [("width", bits)] if loads and rnd.randrange(2) else [("p", p)]
     length = ("bits", rnd.choice((bits, bits, bits + rnd.randint(1, 64), rnd.randint(1, bits))))
     if any(s.name == "feedback" for s in design.settings) and rnd.randrange(2):
-        arguments = (*given, length, ("word", rnd.choice(WORDS)))
+        arguments = (*given, length, *_words(rnd))
         return EngineCase("rsa", design.name, arguments, _settings(rnd, design, p), circuit=True)
     options = [
         length,

@@ -69,7 +69,7 @@ def _simpler(case: Case, design: Design) -> SearchStrategy[Case]:
     def made(drawn: tuple[Any, ...]) -> Case:
         p, *rest = drawn
         kept = tuple((s.name, v) for s, v in zip(known, rest, strict=True) if v != s.default)
-        return Case(case.design, p, case.io, kept)
+        return Case(case.design, p, case.io, kept, case.bus)
 
     return tuples(sampled_from(moduli), *map(sampled_from, values)).map(made)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from allpairspy import AllPairs  # type: ignore[import-untyped]
 
+from modmill.buses.adapters import BUSES
 from modmill.design import PLAIN, Design, Setting
 from modmill.designs import DESIGNS
 from modmill.studies.exploring import moduli
@@ -35,24 +36,29 @@ Class = tuple[str, str]
 """A setting's name, or ``io``, ``size`` or ``shape``, and a class of its values."""
 
 _OUTSIDE = frozenset({"below", "beyond", "huge"})
+BEHIND_BUS = 12
+"""One case in this number is also tried behind a bus."""
 _SIZES = ("tiny", "narrow", "word", "middle")
 _LARGER = {"wide": 0.10, "long": 0.03}  # probability that a modulus of size middle is replaced by one of this size
 
 
 @dataclass(frozen=True)
 class Case:
-    """One core to try: ``settings`` has the given settings; all others have their defaults."""
+    """One core to try: ``settings`` has the given settings; all others have their defaults. ``bus``: the bus behind
+    which it is tried too."""
 
     design: str
     p: int
     io: str
     settings: tuple[tuple[str, Any], ...] = ()
+    bus: str = ""
 
     @property
     def command(self) -> str:
         """The command that builds the core."""
         sets = [word for name, value in self.settings for word in ("--set", f"{name}={value}")]
-        return shlex.join(["modmill", "build", self.design, "-m", moduli.text(self.p), "--io", self.io, *sets])
+        bus = ["--bus", self.bus] if self.bus else []
+        return shlex.join(["modmill", "build", self.design, "-m", moduli.text(self.p), "--io", self.io, *sets, *bus])
 
 
 @dataclass(frozen=True)
@@ -173,9 +179,9 @@ def _forms(design: Design) -> tuple[str, ...]:
 class _Corner:
     """Draws the cases of one design."""
 
-    def __init__(self, design: Design, rnd: random.Random) -> None:
+    def __init__(self, design: Design, rnd: random.Random, buses: random.Random) -> None:
         self.design, self.counts = design, Counts()
-        self._rnd = rnd
+        self._rnd, self._buses = rnd, buses
         self._pairs: Iterator[Mapping[str, str]] = iter(())
         self.wanted = {(s.name, c) for s in design.settings for c in classes(s)}
         self.forms = _forms(design)
@@ -203,7 +209,8 @@ class _Corner:
         covers = {(s.name, c) for s in self.design.settings for c in label(s, values[s.name], p, values)}
         covers |= {("io", chosen["io"]), ("size", size), ("shape", shape)}
         counts.tried.update(covers | ({target} if target else set()))
-        return Drawn(Case(self.design.name, p, chosen["io"], given), frozenset(covers), target, chosen)
+        bus = self._buses.choice(BUSES).name if self._buses.randrange(BEHIND_BUS) == 0 else ""
+        return Drawn(Case(self.design.name, p, chosen["io"], given, bus), frozenset(covers), target, chosen)
 
     def learn(self, drawn: Drawn, outcome: str) -> None:
         """Count the outcome of a case. Any outcome covers a value outside the limits; only a built core covers any
@@ -281,7 +288,9 @@ class Space:
 
     def __init__(self, designs: Sequence[Design], seed: int) -> None:
         self._rnd = random.Random(seed)
-        self._corners = {d.name: _Corner(d, random.Random(f"{seed} {d.name}")) for d in designs}
+        self._corners = {
+            d.name: _Corner(d, *(random.Random(f"{seed} {d.name}{more}") for more in ("", " bus"))) for d in designs
+        }
 
     def draw(self) -> Drawn:
         """The next case, of the design with the fewest tries; a refused case counts little, and designs with classes to

@@ -16,8 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from modmill.buses.adapters import find_bus
+from modmill.buses.front import whole
 from modmill.contract import UnsupportedError
+from modmill.cores.behind_bus import bus_faults, loading, product
 from modmill.cores.multiplier import four_state as four_states
+from modmill.cores.multiplier import operands
 from modmill.cores.multiplier.build import Core, build
 from modmill.cores.multiplier.verify import Effort, Report, verify
 from modmill.design import IO, Design, DesignInstance
@@ -35,6 +39,8 @@ LOADED = 2
 """Number of random moduli for a core with a loaded modulus, in addition to those at the edges."""
 MESSAGE = 400
 """Largest number of characters of a refusal."""
+PRODUCTS = 20
+"""Number of products behind a bus."""
 LARGEST = 500_000
 """Largest Verilog, in characters, that is simulated; compiling it takes minutes."""
 LONGEST = 1e10
@@ -131,7 +137,7 @@ def engine_attempt(tell: Tell, case: EngineCase) -> EngineOutcome:
 def _attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
     tell("to choose its parameters", trial.limits.fit)
     design = next(d for d in designs_of(trial.designs) if d.name == case.design)
-    core = build(design, case.p, case.io, **dict(case.settings))
+    core = build(design, case.p, case.io, bus=case.bus, **dict(case.settings))
     loaded = further_moduli(core.fitted, trial.seed)
     tell("to write its Verilog", trial.limits.emit)
     verilog = core.verilog
@@ -141,12 +147,21 @@ def _attempt(tell: Tell, trial: Trial, case: Case) -> Outcome:
     tell("to simulate it", trial.limits.check + len(verilog) / _CHARACTERS)
     report = Report(core.name)
     verify(core, verilog, report, seed=trial.seed, effort=trial.effort, loaded=loaded)
-    if report.failures:
-        return Outcome("failed", report.failures[0])
+    faults = [*report.failures, *(_behind_bus(core, verilog, trial.seed) if case.bus else ())]
+    if faults:
+        return Outcome("failed", faults[0])
     if len(verilog) > trial.four_state or not four_state.available():
         return Outcome("checked")
     tell("to simulate it in four states", trial.limits.four_state)
     return _in_four_states(core, verilog, trial.seed)
+
+
+def _behind_bus(core: Core, verilog: str, seed: int) -> Iterator[str]:
+    """The faults of a core behind its bus, in random products."""
+    contract, bus = core.contract, find_bus(core.bus)
+    products = operands.judged(contract, operands.randoms(contract, PRODUCTS, seed)[:PRODUCTS])
+    exchanges = [*loading(contract), *(product(contract, each.a, each.b, each.value) for each in products)]
+    return bus_faults(whole(core.device, bus, verilog), core.device, bus, exchanges)
 
 
 def _in_four_states(core: Core, verilog: str, seed: int) -> Outcome:
