@@ -234,7 +234,8 @@ class _Run:
     @property
     def status(self) -> str:
         """The progress in one line. It takes no lock, because Ctrl-C may interrupt it and a lock would stay taken."""
-        return _words(summed(Counter(outcome.kind for outcome in list(self._outcomes.values()))))
+        counts = _words(summed(Counter(outcome.kind for outcome in list(self._outcomes.values()))))
+        return f"{counts}, {len(self._space.below())} choices less than {OFTEN} times"
 
     def stop(self) -> None:
         """Draw no more cases and ignore later outcomes."""

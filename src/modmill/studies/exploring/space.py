@@ -29,6 +29,8 @@ STEERED = 6
 class outside the limits (a refusal, which is cheap), the others for the least covered class inside."""
 USUAL = 3
 """Weight of a setting's default in a case for one class, against 1 for all its other values, while nothing is known."""
+LACKING = 4
+"""Weight of a class that remains to be tried and was never refused, in a case for another class inside the limits."""
 AHEAD = 200
 """Number of additional cases of a design with classes to be tried, compared with a design without."""
 
@@ -239,7 +241,16 @@ class _Corner:
 
     def _lacks(self, outside: bool) -> bool:
         """Whether a class inside (or outside) the limits remains to be tried."""
-        return any(self.counts.covered[key] < OFTEN for key in self.wanted if (key[1] in _OUTSIDE) == outside)
+        return any(self._lacking(*key) for key in self.wanted if (key[1] in _OUTSIDE) == outside)
+
+    def _wish(self, key: Class) -> float:
+        """Weight of a class beside another: more while it remains to be tried, less of it the oftener in vain."""
+        counts = self.counts
+        return 1 + self._lacking(*key) * (LACKING - 1) * (counts.covered[key] + 1) / (counts.tried[key] + 1)
+
+    def _lacking(self, name: str, value: str) -> bool:
+        """Whether this class remains to be tried."""
+        return (name, value) in self.wanted and self.counts.covered[name, value] < OFTEN
 
     @property
     def lacking(self) -> bool:
@@ -249,13 +260,13 @@ class _Corner:
     def _rarest(self, outside: bool) -> Class:
         """The least covered class inside (or outside) the limits that remains to be tried; one that was often tried in
         vain waits."""
-        keys = sorted(k for k in self.wanted if (k[1] in _OUTSIDE) == outside and self.counts.covered[k] < OFTEN)
+        keys = sorted(k for k in self.wanted if (k[1] in _OUTSIDE) == outside and self._lacking(*k))
         score = {key: self.counts.covered[key] + self.counts.tried[key] / 4 for key in keys}
         return self._rnd.choice([key for key in keys if score[key] == min(score.values())])
 
     def _around(self, target: Class) -> Mapping[str, str]:
-        """A case for a class. Most other settings have their defaults; what was built with this class comes oftener,
-        what was refused with it less."""
+        """A case for a class. Most other settings have their defaults; classes that remain to be tried, and what was
+        built with this class, come oftener, what was refused with it less."""
         counts, out = self.counts, {target[0]: target[1]}
         columns = {s.name: [c for c in classes(s) if c not in _OUTSIDE] for s in self.design.settings}
         usual = {s.name: str(s.default) if s.kind is bool or s.choices else "default" for s in self.design.settings}
@@ -265,7 +276,9 @@ class _Corner:
             keys = [(target, (column, c)) for c in found]
             odds = [(counts.built_beside[key] + 1) / (counts.beside[key] + 2) for key in keys]
             weights = [
-                x * USUAL * (len(found) - 1 or 1) if c == usual.get(column) else x
+                x
+                * (USUAL * (len(found) - 1 or 1) if c == usual.get(column) else 1)
+                * (1 if target[1] in _OUTSIDE else self._wish((column, c)))
                 for c, x in zip(found, odds, strict=True)
             ]
             out[column] = self._rnd.choices(found, weights)[0]
