@@ -8,7 +8,8 @@ import pytest
 
 from modmill.contract import UnsupportedError
 from modmill.designs import design
-from modmill.designs.karatsuba.complement import corner_bits
+from modmill.designs.karatsuba import complement
+from modmill.designs.karatsuba.complement import bound_of_sum, corner_bits
 from modmill.designs.karatsuba.product import DIGIT
 from modmill.numbers.moduli import MODULI, parse_modulus
 
@@ -54,41 +55,59 @@ def test_slots():
     assert fitted.cost.multiplications == 19 * 15
 
 
-def carry(q, g, b):
-    """The carry as the machine makes it from digits of q and g, and the true one."""
-    n = len(q)
-    low = 1 << DIGIT * n
-    whole, modulus = (sum(d << DIGIT * k for k, d in enumerate(digits)) for digits in (q, g))
-    r = -whole * modulus % low
-    columns = [sum(q[i] * g[k - i] for i in range(k + 1)) for k in range(n)]
-    below = sum((q[i] >> DIGIT - b) * (g[n - 2 - i] >> DIGIT - b) for i in range(n - 1))
-    bound = (below << 2 * (DIGIT - b)) >> DIGIT
-    highest = r >> DIGIT * (n - 1) >> DIGIT - 1
-    made = columns[n - 1] + bound + (highest << DIGIT - 1) + MASK >> DIGIT
-    return made, (sum(c << DIGIT * k for k, c in enumerate(columns)) + r) // low
+def carry(q, p, n):
+    """The carry as the machine makes it from q and p, and the true one."""
+    r = -q * p % (1 << DIGIT * n)
+    digits = [[number >> DIGIT * k & MASK for k in range(n)] for number in (q, p)]
+    below = sum(x * y << DIGIT * (j + k) for j, x in enumerate(digits[0]) for k, y in enumerate(digits[1][: n - j]))
+    return bound_of_sum(q, r, p, n) + MASK >> DIGIT, below + r >> DIGIT * n
 
 
 def extreme(n, b, count):
-    """Digits whose lower bits are ones: those that the bound leaves out."""
+    """Numbers of digits whose lower bits are ones: those that the bound leaves out."""
     rnd = random.Random(n)
     rest = (1 << DIGIT - b) - 1
+    digit = lambda: rnd.choice((MASK, rest | rnd.getrandbits(b) << DIGIT - b))  # noqa: E731
     for _ in range(count):
-        yield [[rnd.choice((MASK, rest | rnd.getrandbits(b) << DIGIT - b)) for _ in range(n)] for _ in range(2)]
+        yield [sum(digit() << DIGIT * k for k in range(n)) for _ in range(2)]
 
 
 @pytest.mark.parametrize("n", [5, 7, 9, 15, 31, 63])
 def test_the_carry_is_exact(n):
-    b = corner_bits(n)
-    for q, g in extreme(n, b, 300):
-        made, true = carry(q, [g[0] | 1, *g[1:]], b)
+    for q, p in extreme(n, corner_bits(n), 300):
+        made, true = carry(q, p | 1, n)
         assert made == true
 
 
 @pytest.mark.parametrize("n", [9, 15, 31])
-def test_fewer_bits_do_not_suffice(n):
+def test_fewer_bits_do_not_suffice(n, monkeypatch):
     """Planted: a bound from two bits less."""
-    b = corner_bits(n) - 2
-    assert any(len({*carry(q, g, b)}) == 2 for q, g in extreme(n, b, 3000))
+    b = corner_bits(n)
+    monkeypatch.setattr(complement, "corner_bits", lambda n: b - 2)
+    assert any(len({*carry(q, p, n)}) == 2 for q, p in extreme(n, b - 2, 3000))
+
+
+@pytest.mark.parametrize("p", [2**52 - 59, ORDER, 2**521 - 1, 2**1024 - 105])
+def test_corners_reach_the_edges_of_the_carry(p):
+    """Their quotients are the chosen ones. The sum is at its bound, or above it by nearly as much as bits are left out;
+    with an error of 1 in the sum, a carry is wrong."""
+    fitted = fit(p)
+    q = fitted.params
+    above, found = [], set()
+    for a, b in fitted.corners():
+        assert max(a, b) < q.limit
+        r = (a * b >> DIGIT) + (a * b & MASK) * q.P
+        quotient = r * q.f % (1 << q.n)
+        found.add(quotient)
+        made, true = carry(quotient, p, q.digits)
+        assert made == true
+        total = bound_of_sum(quotient, r % (1 << q.n), p, q.digits)
+        above.append((true << DIGIT) - total)
+        assert -(-(total + 1) >> DIGIT) == true + (above[-1] == 0)
+    assert min(above) == 0
+    left_out = (q.digits - 1 << DIGIT + 1 - corner_bits(q.digits)) + (1 << DIGIT - 1)
+    assert 0.75 * left_out < max(above) < 1 << DIGIT
+    assert len(found) > 0.9 * len(fitted.corners()) / 2
 
 
 def test_refusals():

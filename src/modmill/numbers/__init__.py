@@ -3,5 +3,6 @@
 """Integer arithmetic with exact bounds. Imports no other folder of Modmill.
 
 In reading order: `moduli` (by name, or as users write them), `primes`, `shown` (long numbers in messages);
-`montgomery`, `folding` and `redundant_digits` (ways to reduce a product), `rns` (residue number systems), `curves`.
+`progression` (multiples in an interval); `montgomery`, `folding` and `redundant_digits` (ways to reduce a product),
+`rns` (residue number systems), `curves`.
 """

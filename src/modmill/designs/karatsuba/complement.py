@@ -18,6 +18,7 @@ block of its own; for c_(n-1) the highest bits of the digits in P_(n-2) suffice,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import mul
 
 from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal, Value
 
@@ -49,6 +50,14 @@ def corner_bits(n: int) -> int:
     while ((n - 1) << DIGIT + 1 - b) + (1 << DIGIT - 1) + n + 3 > 1 << DIGIT:
         b += 1
     return b
+
+
+def bound_of_sum(q: int, r: int, p: int, n: int) -> int:
+    """The bound of P_(n-1) + T_(n-1) + c_(n-1) from below that `Complement` makes, for r + q p = 0 (mod 2^(17 n))."""
+    b, digits = corner_bits(n), [[number >> DIGIT * k & (1 << DIGIT) - 1 for k in range(n)] for number in (q, p)]
+    corner = sum(map(mul, digits[0], reversed(digits[1])))
+    below = sum(map(mul, *([digit >> DIGIT - b for digit in number] for number in (digits[0], digits[1][-2::-1]))))
+    return corner + (below << DIGIT - 2 * b) + (r >> DIGIT * n - 1 << DIGIT - 1)
 
 
 class Tables:

@@ -18,6 +18,7 @@ every n cycles.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,13 +30,23 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from modmill.contract import UnsupportedError
 from modmill.design import Cost, Design, Source
 from modmill.designs.karatsuba import design as karatsuba
-from modmill.designs.karatsuba.complement import Complement, HalfProducts, Tables, carried_at, quotient_at, second
+from modmill.designs.karatsuba.complement import (
+    Complement,
+    HalfProducts,
+    Tables,
+    bound_of_sum,
+    carried_at,
+    corner_bits,
+    quotient_at,
+    second,
+)
 from modmill.designs.karatsuba.halves import digits_at
 from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, SUM, TILE, blocks, made, read
 from modmill.designs.karatsuba.shape import MASK, QuotientParams, columns, digits_of, halves
 from modmill.designs.karatsuba.shape import Kind as Product
 from modmill.designs.karatsuba.solinas import SPARE, QuotientMachine, QuotientMontgomery, digits_for
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
+from modmill.numbers.progression import first_within
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.digit_serial import Control
 from modmill.rtl.digits import Results
@@ -44,6 +55,11 @@ from modmill.schedule import Operation, Operations, Step
 
 STEP = TILE + 4
 """Cycles from a digit of T to the digit of r in its line: a block, a register behind it, two additions, the line."""
+
+EDGES = 640
+"""Edges of the carry that are looked for, times the number of digits."""
+TRIES = 32
+"""Operands that are tried for a quotient."""
 
 
 class Kind(Operations):
@@ -197,24 +213,54 @@ class KaratsubaMontgomery(QuotientMontgomery):
         return Machine
 
     def corners(self) -> list[tuple[int, int]]:
-        """Those of a Montgomery multiplication; quotients of digits that are all ones, or ones in one digit; columns at
+        """Those of a Montgomery multiplication; quotients of digits that are all ones, or ones in one digit; sums at
         the edges of the carry."""
-        p, y = self.params, self.params.limit - 1
-        M, found = 1 << p.n, super().corners()
+        p, found = self.params, super().corners()
+        M = 1 << p.n
         for q in (
             M - 1,
             1,
             M >> 1,
             *(MASK << DIGIT * k for k in range(p.digits)),
             *(M - 1 ^ MASK << DIGIT * k for k in range(p.digits)),
+            *self._carry_edges(),
         ):
-            for t in (0, MASK):
-                T = -(q * p.p % M - t * p.P) % M << DIGIT | t
-                x = T * pow(y, -1, M << DIGIT) % (M << DIGIT)
-                if x < p.limit:
-                    found.append((x, y))
-                found.append((x % M | p.limit - M, y))
+            found += self._with_quotient(q)
         return list(dict.fromkeys(found))
+
+    def _with_quotient(self, q: int) -> list[tuple[int, int]]:
+        """Operands with this quotient q: x y = -p (t mu + 2^17 q) modulo 2^(17 (n + 1)), with the t that makes x small;
+        none if there is none for `TRIES` numbers y."""
+        p, N = self.params, 1 << self.params.n + DIGIT
+        for y in range(p.limit - 1, p.limit - 1 - 2 * TRIES, -2):
+            by = -p.p * pow(y, -1, N)
+            start, step = (by * factor % N for factor in (q << DIGIT, p.mu))
+            t = first_within(step, N, -start % N, p.limit)
+            if t is not None and t <= MASK:
+                return [((start + t * step) % N, y)]
+        return []
+
+    def _carry_edges(self) -> Iterator[int]:
+        """Quotients for which the sum that gives the carry is close to its bound, or far above it: for each digit and
+        each value of its highest bits, or some of them (`EDGES`), the best one of some. The highest bits of the other
+        digits are 0, the same, or random; the highest digit moves the sum modulo 2^17 as far as it can."""
+        p, rnd = self.params, random.Random(self.params.p)
+        n, M, rest = p.digits, 1 << p.n, DIGIT - corner_bits(p.digits)
+        highest, by = DIGIT * (n - 1), pow(p.p, -1, 1 << DIGIT)
+
+        def over(q: int) -> int:
+            return -bound_of_sum(q, -q * p.p % M, p.p, n) & MASK
+
+        places = [(k, top) for k in range(n - 1) for top in range(1 << DIGIT - rest)]
+        for k, top in rnd.sample(places, min(EDGES // n, len(places))):
+            others = [[x] * (n - 1) for x in (0, top)] + [rnd.choices(range(1 << DIGIT - rest), k=n - 1) for _ in "12"]
+            for best, low in ((min, 0), (max, (1 << rest) - 1)):
+                found = []
+                for tops in others:
+                    lower = sum((x << rest | low) << DIGIT * j for j, x in enumerate([*tops[:k], top, *tops[k + 1 :]]))
+                    wanted = ((1 << j) - 1 ^ (MASK if best is max else 0) for j in range(0, DIGIT, 2))
+                    found += [lower | ((over(lower) - x) * by & MASK) << highest for x in wanted]
+                yield best(found, key=over)
 
     def facts(self) -> list[tuple[str, str]]:
         p = self.params
