@@ -63,6 +63,7 @@ class Integers:
     _exact: dict[Expression, tuple[int, int]] = field(default_factory=dict)
     _facts: list[Expression] = field(default_factory=list)
     _equal: list[tuple[int, Expression]] = field(default_factory=list)
+    _known: dict[Monomial, list[Expression]] = field(default_factory=dict)
 
     def make(self, terms: dict[Monomial, int]) -> Expression:
         """The expression of these terms, without those of coefficient 0."""
@@ -101,10 +102,20 @@ class Integers:
         total: dict[Monomial, int] = {}
         for m, c in x.terms.items():
             for n, d in y.terms.items():
-                monomial = tuple(sorted(m + n)) if m and n else m or n
-                total[monomial] = total.get(monomial, 0) + c * d
+                monomial, sign = self._times(m, n) if m and n else (m or n, 1)
+                total[monomial] = total.get(monomial, 0) + sign * c * d
         ends = x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high
         return self.within(self.make(total), min(ends), max(ends))
+
+    def _times(self, m: Monomial, n: Monomial) -> tuple[Monomial, int]:
+        """The product of monomials, and its sign: x x = x if x is 0 or 1, x x = -x if it is 0 or -1."""
+        same, sign = set[int](), 1
+        for a in m:
+            atom = self.atoms[a]
+            if a in n and (atom.low, atom.high) in ((0, 1), (-1, 0)):
+                same.add(a)
+                sign *= atom.low + atom.high
+        return tuple(sorted((*m, *(a for a in n if a not in same)))), sign
 
     def modulo(self, x: Expression, bits: int) -> Expression:
         """An expression congruent to x modulo 2^bits, with coefficients from -2^(bits - 1) to 2^(bits - 1)."""
@@ -119,6 +130,10 @@ class Integers:
             return self.number(low)
         found = self._floors.get((x, bits))
         if found is None:
+            for bounds in (self.bounds, self.case_bounds):
+                low, high = (bound >> bits for bound in bounds(x))
+                if low == high:
+                    return self.number(low)
             found = self._floors[x, bits] = self._floored(x, bits)
         return self.within(found, low, high)
 
@@ -185,11 +200,23 @@ class Integers:
         """x, which is in [low, high]."""
         if low > x.low or high < x.high:
             x.low, x.high = max(x.low, low), min(x.high, high)
+            self._remember(x)
             if len(x.terms) == 1:
                 ((m, c),) = x.terms.items()
                 if len(m) == 1 and c == 1:
                     self.atoms[m[0]].low, self.atoms[m[0]].high = x.low, x.high
         return x
+
+    def _remember(self, x: Expression) -> None:
+        """Note that the range of x says more than those of its atoms."""
+        newest = max(x.terms, key=_newer)
+        if len(x.terms) > 1 and not self._is_floor(newest):
+            facts = self._known.setdefault(newest, [])
+            if x not in facts:
+                facts.append(x)
+
+    def _is_floor(self, m: Monomial) -> bool:
+        return len(m) == 1 and self.atoms[m[0]].inner is not None
 
     def assume(self, x: Expression, bits: int, value: int) -> None:
         """From now on floor(x / 2^bits) is ``value``."""
@@ -245,6 +272,30 @@ class Integers:
             found = self._exact[x] = max(x.low, -self._most(self.sum([(-1, x)]))), min(x.high, self._most(x))
         return found
 
+    def case_bounds(self, x: Expression) -> tuple[int, int]:
+        """Bounds of x, case by case if the newest floor in it has two values."""
+        newest = max((m[0] for m in x.terms if len(m) == 1 and self.atoms[m[0]].inner is not None), default=-1)
+        atom = self.atoms[newest]
+        if newest < 0 or atom.inner is None or atom.high != atom.low + 1:
+            return self.bounds(x)
+        found = []
+        for value in (atom.low, atom.high):
+            case = self.sum([(1, x), (-x.terms[newest,], self._newest(newest, value))])
+            low, high = self.bounds(case)
+            within = value << atom.shift, (value + 1 << atom.shift) - 1
+            pairs = ((case.terms.get(m, 0), c) for m, c in atom.inner.terms.items() if m)
+            for ratio in sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]:
+                factor, scale = ratio.numerator, ratio.denominator
+                rest = self.bounds(self.sum([(scale, case), (-factor, atom.inner)]))
+                ends = sorted(factor * end for end in within)
+                low, high = max(low, -((-rest[0] - ends[0]) // scale)), min(high, (rest[1] + ends[1]) // scale)
+            found.append((low, high))
+        return min(low for low, _ in found), max(high for _, high in found)
+
+    def _newest(self, atom: int, value: int) -> Expression:
+        """An atom without ``value``."""
+        return self.make({(atom,): 1, _ONE: -value})
+
     def close_bounds(self, x: Expression, depth: int = 4) -> tuple[int, int]:
         """Closer bounds of x, which take longer: what a floor leaves, C - 2^k floor(C / 2^k), is from 0 to 2^k - 1."""
         low, high = self.bounds(x)
@@ -296,26 +347,36 @@ class Integers:
 
     def _most(self, x: Expression) -> int:
         """An upper bound of x."""
-        terms, scale = dict(x.terms), 0  # the expression times 2^scale
+        terms, scale = dict(x.terms), 1  # the expression times scale
         best = x.high
-        while True:
-            newest = max((m[0] for m in terms if len(m) == 1 and self.atoms[m[0]].inner is not None), default=-1)
-            if newest < 0:
-                return best
-            atom = self.atoms[newest]
-            assert atom.inner is not None
-            c = terms.pop((newest,))
-            if c % (1 << atom.shift) == 0:
-                c >>= atom.shift
-            else:
-                terms = {m: value << atom.shift for m, value in terms.items()}
-                scale += atom.shift
-            for m, d in atom.inner.terms.items():
-                terms[m] = terms.get(m, 0) + c * d
-            if c < 0:
-                terms[_ONE] = terms.get(_ONE, 0) - c * ((1 << atom.shift) - 1)
+        while replaceable := [m for m in terms if m in self._known or self._is_floor(m)]:
+            newest = max(replaceable, key=_newer)
+            c, (f, rest, low, high) = terms.pop(newest), self._fact(newest)
+            common = gcd(c, f)
+            times, factor = abs(f) // common, c // common if f > 0 else -c // common
+            if times > 1:
+                terms = {m: value * times for m, value in terms.items()}
+                scale *= times
+            for m, d in rest.items():
+                terms[m] = terms.get(m, 0) - factor * d
+            terms[_ONE] = terms.get(_ONE, 0) + factor * (high if factor > 0 else low)
             terms = {m: value for m, value in terms.items() if value}
-            best = min(best, self._range(terms)[1] >> scale)
+            best = min(best, self._range(terms)[1] // scale)
+        return best
+
+    def _fact(self, newest: Monomial) -> tuple[int, Mapping[Monomial, int], int, int]:
+        """f, other terms, all older, and the range of f times ``newest`` and these terms."""
+        if self._is_floor(newest):
+            atom = self.atoms[newest[0]]
+            assert atom.inner is not None
+            return 1 << atom.shift, {m: -d for m, d in atom.inner.terms.items()}, 1 - (1 << atom.shift), 0
+        best = min(self._known[newest], key=lambda fact: Fraction(fact.high - fact.low, abs(fact.terms[newest])))
+        return best.terms[newest], {m: d for m, d in best.terms.items() if m != newest}, best.low, best.high
+
+
+def _newer(m: Monomial) -> Monomial:
+    """The order of monomials: that of their newest atoms."""
+    return m[::-1]
 
 
 def _centred(c: int, bits: int) -> int:

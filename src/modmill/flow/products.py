@@ -197,9 +197,10 @@ def _remains(
         left = _wrong(make, claim, number, wanted)
     if left:
         yield f"{_CONGRUENCE}: {len(left)} of {len(number.terms)} terms are no multiples of the modulus"
-    low, high = make.bounds(number)
-    if low < 0 or high >= claim.end:
-        low, high = make.close_bounds(number)
+    for bounds in (make.bounds, make.case_bounds, make.close_bounds):
+        low, high = bounds(number)
+        if 0 <= low and high < claim.end:
+            break
     if high >= claim.end:
         yield f"{_RANGE}: the upper bound that was found is {(high - claim.end + 1) / claim.p:.3g} p too large"
     if low < 0:

@@ -16,6 +16,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from modmill.flow.constant_time import dependent, users_of
+from modmill.flow.full_adders import with_full_adders
 from modmill.flow.integers import Expression, Integers
 from modmill.flow.netlist import REGISTERS, Cell, Netlist
 from modmill.flow.word_rules import RULES, Bit, Bits, Pins, WordCell, Words, constant, numbers, value_of
@@ -57,7 +58,9 @@ class Symbolic:
     # ---- construction
 
     def _build(self) -> None:
-        for name, cell in self.net.cells.items():
+        ports = self.net.module["ports"].values()
+        used = frozenset(bit for port in ports if port["direction"] == "output" for bit in port["bits"])
+        for name, cell in with_full_adders(self.net.cells, used).items():
             pins, type_ = cell["connections"], cell["type"]
             if type_ == "$mem_v2":
                 self._build_memory(name, cell)

@@ -8,7 +8,7 @@ known, the same one for the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,10 @@ Bits = tuple[Bit, ...]
 Pins = Mapping[str, Bits]
 """The bits at the inputs of a cell."""
 _SHIFTS = {"$shl", "$shr", "$sshl", "$sshr"}
+_MOST_PRODUCTS = 300
+"""Products of terms above which a word that is chosen by a bit stays one number."""
+_MOST_SHORT = 2
+"""Most terms of a bit that is multiplied by another."""
 _MOST_TERMS = 20_000
 """Terms of an expression above which a word is replaced by a new number."""
 
@@ -51,6 +55,8 @@ class Words:
         self._functions = {} if functions is None else functions
         self.decide: Callable[[Expression, int], int | None] = lambda _, __: None
         self._any_of: dict[Bit, Bits] = {}
+        self._inverse: dict[Expression, Expression] = {}
+        self._bits_of: dict[tuple[str, frozenset[Bit]], Bit] = {}
 
     # ---- bits and numbers
 
@@ -107,7 +113,10 @@ class Words:
         if isinstance(bit, int):
             return 1 - bit
         word, k = bit
-        return self.integers.sum([(-1, word), (-1, self.integers.number(1))]), k
+        found = self._inverse.get(word)
+        if found is None:
+            found = self._inverse[word] = self.integers.sum([(-1, word), (-1, self.integers.number(1))])
+        return found, k
 
     def choose(self, select: Bit, one: Bits, zero: Bits) -> Bits:
         """``one`` if ``select`` is 1, else ``zero``."""
@@ -129,7 +138,7 @@ class Words:
 
     def _signed(self, cell: WordCell) -> bool:
         """Whether the operands are signed: both must be, but the amount of a shift does not count."""
-        counted = "A" if cell.type in _SHIFTS else "AB"
+        counted = "A" if cell.type in _SHIFTS else "ABC"
         return all(cell.number.get(f"{port}_SIGNED") for port in counted if port in cell.inputs)
 
     def _operand(self, cell: WordCell, pins: Pins, port: str, width: int) -> Bits:
@@ -154,7 +163,10 @@ class Words:
         return (*self.word(found, known), *(None,) * (width - known))
 
     def _within(self, value: Expression, width: int) -> bool:
-        return value.low >= 0 and value.high < 1 << width
+        if value.low >= 0 and value.high < 1 << width:
+            return True
+        low, high = self.integers.bounds(value)
+        return low >= 0 and high < 1 << width
 
     def _add(self, cell: WordCell, pins: Pins) -> Bits:
         return self._arithmetic(cell, pins, lambda a, b: self.integers.sum([(1, a), (1, b)]))
@@ -201,7 +213,8 @@ class Words:
         return tuple(found)
 
     def _both(self, what: str, a: Bits, b: Bits) -> Bits:
-        """The gate of two words without constants: a product if one of them repeats a bit."""
+        """The gate of two words without constants: a product if one of them repeats a bit, else the sum of both and a
+        multiple of the word with ones where both have them."""
         make = self.integers
         width = len(a)
         if width == 1 and what != "xor" and not {*a, *b}.isdisjoint(self._any_of):
@@ -210,9 +223,11 @@ class Words:
                 if what == "or"
                 else self.invert(self._truth((self.invert(a[0]), self.invert(b[0])))),
             )
-        for x, y in ((a, b), (b, a)):
+        for x, y in ((a, b), (b, a)) if width > 1 else ():
             if len(set(x)) == 1:
                 s, word = self.integer(x[:1]), self.integer(y)
+                if len(s.terms) * len(word.terms) > _MOST_PRODUCTS:
+                    break
                 full = make.number((1 << width) - 1)
                 both = make.product(s, word)
                 if what == "and":
@@ -220,7 +235,83 @@ class Words:
                 every = make.product(s, full)
                 factor = 1 if what == "or" else 2
                 return self.word(make.sum([(1, every), (1, word), (-factor, both)]), width)
-        return self.unknown(width, what, a, b)
+        both = self.integer(self._shared("all", (a, b)))
+        x, y = self.integer(a), self.integer(b)
+        if what == "and":
+            return self.word(both, width)
+        found = make.sum([(1, x), (1, y), (-1 if what == "or" else -2, both)])
+        return self.word(make.within(found, 0, (1 << width) - 1), width)
+
+    def _shared(self, function: str, words: Sequence[Bits]) -> Bits:
+        """A symmetric function of the bits at each place of the words: the same number for the same bits."""
+        keys = [(function, frozenset(bits)) for bits in zip(*words, strict=True)]
+        start = 0
+        while start < len(keys):
+            end = start
+            while end < len(keys) and keys[end] not in self._bits_of:
+                end += 1
+            if end > start:
+                made = self._product(keys[start][1]) if end == start + 1 and function == "all" else ()
+                made = made or self.unknown(end - start, function, tuple(keys[start:end]))
+                self._bits_of.update(zip(keys[start:end], made, strict=True))
+            start = end + 1
+        return tuple(map(self._bits_of.__getitem__, keys))
+
+    def _product(self, bits: frozenset[Bit]) -> Bits:
+        """The product of two bits of short expressions; nothing for others."""
+        values = [self.integer((bit,)) for bit in bits]
+        if max(len(value.terms) for value in values) > _MOST_SHORT:
+            return ()
+        return self.word(self.integers.product(*values), 1)
+
+    def full_adder(self, words: Sequence[Bits]) -> tuple[Bits, Bits]:
+        """The sum bits and the carry bits of three words: those once and these twice are the sum of the words."""
+        places = list(zip(*words, strict=True))
+        kinds = [tuple(bit if isinstance(bit, int) else -1 for bit in bits) for bits in places]
+        sums, carries = list[Bit](), list[Bit]()
+        start = 0
+        while start < len(places):
+            end = start + 1
+            found = self._add_bits(places[start])
+            if found is None:
+                while end < len(places) and kinds[end] == kinds[start] and self._add_bits(places[end]) is None:
+                    end += 1
+                free = [word[start:end] for word, kind in zip(words, kinds[start], strict=True) if kind < 0]
+                found = self._add_words(free, 1 in kinds[start])
+            sums += found[0]
+            carries += found[1]
+            start = end
+        return tuple(sums), tuple(carries)
+
+    def _add_bits(self, bits: Sequence[Bit]) -> tuple[Bits, Bits] | None:
+        """Sum and carry of three bits; None if at least two of them are different bits of expressions."""
+        free, ones = [bit for bit in bits if not isinstance(bit, int)], bits.count(1)
+        if len(free) < 2:
+            (bit,) = free or [0]
+            return (self.invert(bit) if ones == 1 else bit if free else ones & 1,), (
+                bit if ones == 1 and free else int(ones > 1),
+            )
+        if None in free:
+            return (None,), (None,)
+        for one, other, rest in ((0, 1, -1), (0, 2, 1), (1, 2, 0))[: 1 if len(free) == 2 else 3]:
+            if free[one] == free[other]:
+                return (free[rest] if len(free) == 3 else ones,), (free[one],)
+        return None
+
+    def _add_words(self, free: Sequence[Bits], one: bool) -> tuple[Bits, Bits]:
+        """Sum and carry bits of two or three words without constants, with ones in place of a third one if ``one``."""
+        if len(free) == 2:
+            sums = self._both("xor", *free)
+            return (tuple(map(self.invert, sums)), self._both("or", *free)) if one else (sums, self._both("and", *free))
+        carries, make = self._shared("majority", free), self.integers
+        total = make.sum([*((1, self.integer(word)) for word in free), (-2, self.integer(carries))])
+        width = len(carries)
+        return self.word(make.within(total, 0, (1 << width) - 1), width), carries
+
+    def _full_adder(self, cell: WordCell, pins: Pins) -> Bits:
+        width = len(cell.output)
+        sums, carries = self.full_adder([self._operand(cell, pins, port, width) for port in "ABC"])
+        return sums if cell.type == "$xor3" else carries
 
     def _and(self, cell: WordCell, pins: Pins) -> Bits:
         def rule(a: Bit, b: Bit) -> Bit | str:
@@ -378,7 +469,7 @@ RULES: dict[str, Rule] = {
     "$not": Words._not, "$pos": Words._pos, "$reduce_or": Words._reduce_or,
     "$reduce_bool": Words._reduce_or, "$reduce_and": Words._reduce_and, "$reduce_xor": Words._reduce_xor,
     "$logic_not": Words._logic_not, "$logic_and": Words._logic, "$logic_or": Words._logic,
-    **dict.fromkeys(_SHIFTS, Words._shift),
+    **dict.fromkeys(_SHIFTS, Words._shift), **dict.fromkeys(("$xor3", "$majority"), Words._full_adder),
     **dict.fromkeys(("$lt", "$le", "$gt", "$ge", "$eq", "$ne", "$eqx", "$nex"), Words._compare),
 }  # fmt: skip
 """The rule of each type of cell."""
