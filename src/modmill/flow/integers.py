@@ -274,17 +274,19 @@ class Integers:
 
     def case_bounds(self, x: Expression) -> tuple[int, int]:
         """Bounds of x, case by case if the newest floor in it has two values."""
-        newest = max((m[0] for m in x.terms if len(m) == 1 and self.atoms[m[0]].inner is not None), default=-1)
+        newest = max((m[0] for m in x.terms if self._is_floor(m)), default=-1)
         atom = self.atoms[newest]
         if newest < 0 or atom.inner is None or atom.high != atom.low + 1:
             return self.bounds(x)
+        older = max((m[0] for m in x.terms if self._is_floor(m) and m != (newest,)), default=newest)
+        merged = {Fraction(sign, 1 << self.atoms[older].shift) for sign in (1, -1)}  # this floor may be merged in inner
         found = []
         for value in (atom.low, atom.high):
             case = self.sum([(1, x), (-x.terms[newest,], self._newest(newest, value))])
             low, high = self.bounds(case)
             within = value << atom.shift, (value + 1 << atom.shift) - 1
             pairs = ((case.terms.get(m, 0), c) for m, c in atom.inner.terms.items() if m)
-            for ratio in sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]:
+            for ratio in {*merged, *sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]}:
                 factor, scale = ratio.numerator, ratio.denominator
                 rest = self.bounds(self.sum([(scale, case), (-factor, atom.inner)]))
                 ends = sorted(factor * end for end in within)
