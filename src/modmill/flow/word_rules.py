@@ -22,7 +22,7 @@ Pins = Mapping[str, Bits]
 _SHIFTS = {"$shl", "$shr", "$sshl", "$sshr"}
 _MOST_PRODUCTS = 300
 """Products of terms above which a word that is chosen by a bit stays one number."""
-_MOST_SHORT = 2
+_MOST_SHORT = 5
 """Most terms of a bit that is multiplied by another."""
 _MOST_TERMS = 20_000
 """Terms of an expression above which a word is replaced by a new number."""
@@ -258,9 +258,10 @@ class Words:
         return tuple(map(self._bits_of.__getitem__, keys))
 
     def _product(self, bits: frozenset[Bit]) -> Bits:
-        """The product of two bits of short expressions; nothing for others."""
+        """The product of two bits of short expressions, longer ones for carries; nothing for others."""
         values = [self.integer((bit,)) for bit in bits]
-        if max(len(value.terms) for value in values) > _MOST_SHORT:
+        carries = all(isinstance(bit, tuple) and 0 <= bit[0].low and bit[0].high >> bit[1] <= 1 for bit in bits)
+        if max(len(value.terms) for value in values) > (_MOST_SHORT if carries else 2):
             return ()
         return self.word(self.integers.product(*values), 1)
 
