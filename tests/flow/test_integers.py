@@ -11,11 +11,25 @@ from modmill.flow.integers import Integers, value
 WORDS = {0: 16, 1: 7, 2: 1}
 
 
+def gate(make, found, rnd):
+    """The exclusive or of two words as their sum less what both have twice, and how to compute both."""
+    (x, f), (y, g) = rnd.choices([(x, f) for x, f in found if x.low >= 0 and x.high < 1 << 16], k=2)
+    both = make.atom("both", 0, min(x.high, y.high))
+    number = len(make.atoms) - 1
+    bits = max(x.high, y.high).bit_length()
+    either = make.within(make.sum([(1, x), (1, y), (-2, both)]), 0, (1 << bits) - 1)
+    return number, lambda v: f(v) & g(v), (either, lambda v: f(v) ^ g(v))
+
+
 def drawn(make, rnd):
-    """An expression from sums, products and cuts, and how to compute it."""
+    """An expression from sums, products, gates and cuts, and how to compute it; the numbers of the gates."""
     known = {}
     found = [(make.atom(f"x{k}", 0, (1 << bits) - 1), lambda v, k=k: v[k]) for k, bits in WORDS.items()]
     for _ in range(12):
+        if not rnd.randrange(4):
+            number, both, either = gate(make, found, rnd)
+            known[number] = both
+            found.append(either)
         (x, f), (y, g) = rnd.choices(found[-5:], k=2)
         c, d, k = rnd.randint(-9, 9), rnd.randint(-70000, 70000), rnd.randrange(1, 20)
         found.append(
@@ -36,15 +50,45 @@ def drawn(make, rnd):
 @pytest.mark.parametrize("seed", range(40))
 def test_values_and_ranges(seed):
     make, rnd = Integers(), random.Random(seed)
-    found, _ = drawn(make, rnd)
+    found, gates = drawn(make, rnd)
     for _ in range(20):
         values = {k: rnd.choice([0, (1 << bits) - 1, rnd.getrandbits(bits)]) for k, bits in WORDS.items()}
-        known = dict(values)
+        known = {**values, **{number: both(values) for number, both in gates.items()}}
         for x, f in found:
             assert value(x, make.atoms, known) == f(values)
             assert x.low <= f(values) <= x.high
-            low, high = make.bounds(x)
-            assert low <= f(values) <= high
+            for bounds in (make.bounds, make.case_bounds):
+                low, high = bounds(x)
+                assert low <= f(values) <= high
+
+
+def test_squares_of_bits():
+    make = Integers()
+    x, y = make.atom("x", 0, 1), make.atom("y", -1, 0)
+    three = make.sum([(1, x), (1, y)])
+    for number in (make.product(three, make.product(three, three)), make.product(make.product(y, y), y)):
+        assert all(len(m) == len(set(m)) for m in number.terms)
+        for a, b in ((0, 0), (1, 0), (0, -1), (1, -1)):
+            assert value(number, make.atoms, {0: a, 1: b}) in ((a + b) ** 3, b**3)
+
+
+def test_a_sum_is_bounded_by_what_is_known_of_the_newest_number():
+    """As in carry-save: x + y - 2 both is below 2^8, so both is at least (x + y - 255) / 2."""
+    make = Integers()
+    x, y, both = (make.atom(name, 0, 255) for name in ("x", "y", "both"))
+    make.within(make.sum([(1, x), (1, y), (-2, both)]), 0, 255)
+    assert make.bounds(make.sum([(1, x), (1, y), (-2, both), (1, make.number(3))])) == (3, 258)
+    assert make.bounds(make.sum([(2, both), (-1, x), (-1, y)])) == (-255, 0)
+
+
+def test_cases_of_a_last_subtraction():
+    """v less p if v is at least p: below p for v below 2 p, not for a v that may be larger."""
+    p, k = 97, 8
+    for most, end in ((2 * p, p), (2 * p + 1, p + 1)):
+        make = Integers()
+        v = make.atom("v", 0, most - 1)
+        fits = make.floor(make.sum([(1, v), (1, make.number((1 << k) - p))]), k)
+        assert make.case_bounds(make.sum([(1, v), (-p, fits)])) == (0, end - 1)
 
 
 def test_parts_of_a_word_come_together():

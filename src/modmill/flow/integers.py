@@ -109,13 +109,14 @@ class Integers:
 
     def _times(self, m: Monomial, n: Monomial) -> tuple[Monomial, int]:
         """The product of monomials, and its sign: x x = x if x is 0 or 1, x x = -x if it is 0 or -1."""
-        same, sign = set[int](), 1
-        for a in m:
+        kept, sign = list(m), 1
+        for a in n:
             atom = self.atoms[a]
-            if a in n and (atom.low, atom.high) in ((0, 1), (-1, 0)):
-                same.add(a)
+            if a in m and (atom.low, atom.high) in ((0, 1), (-1, 0)):
                 sign *= atom.low + atom.high
-        return tuple(sorted((*m, *(a for a in n if a not in same)))), sign
+            else:
+                kept.append(a)
+        return tuple(sorted(kept)), sign
 
     def modulo(self, x: Expression, bits: int) -> Expression:
         """An expression congruent to x modulo 2^bits, with coefficients from -2^(bits - 1) to 2^(bits - 1)."""

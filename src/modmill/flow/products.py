@@ -199,7 +199,7 @@ def _remains(
         yield f"{_CONGRUENCE}: {len(left)} of {len(number.terms)} terms are no multiples of the modulus"
     for bounds in (make.bounds, make.case_bounds, make.close_bounds):
         low, high = bounds(number)
-        if 0 <= low and high < claim.end:
+        if low >= 0 and high < claim.end:
             break
     if high >= claim.end:
         yield f"{_RANGE}: the upper bound that was found is {(high - claim.end + 1) / claim.p:.3g} p too large"

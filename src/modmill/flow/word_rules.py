@@ -236,10 +236,9 @@ class Words:
                 factor = 1 if what == "or" else 2
                 return self.word(make.sum([(1, every), (1, word), (-factor, both)]), width)
         both = self.integer(self._shared("all", (a, b)))
-        x, y = self.integer(a), self.integer(b)
         if what == "and":
             return self.word(both, width)
-        found = make.sum([(1, x), (1, y), (-1 if what == "or" else -2, both)])
+        found = make.sum([(1, self.integer(a)), (1, self.integer(b)), (-1 if what == "or" else -2, both)])
         return self.word(make.within(found, 0, (1 << width) - 1), width)
 
     def _shared(self, function: str, words: Sequence[Bits]) -> Bits:
@@ -260,7 +259,7 @@ class Words:
     def _product(self, bits: frozenset[Bit]) -> Bits:
         """The product of two bits of short expressions, longer ones for carries; nothing for others."""
         values = [self.integer((bit,)) for bit in bits]
-        carries = all(isinstance(bit, tuple) and 0 <= bit[0].low and bit[0].high >> bit[1] <= 1 for bit in bits)
+        carries = all(isinstance(bit, tuple) and bit[0].low >= 0 and bit[0].high >> bit[1] <= 1 for bit in bits)
         if max(len(value.terms) for value in values) > (_MOST_SHORT if carries else 2):
             return ()
         return self.word(self.integers.product(*values), 1)
@@ -288,10 +287,9 @@ class Words:
         """Sum and carry of three bits; None if at least two of them are different bits of expressions."""
         free, ones = [bit for bit in bits if not isinstance(bit, int)], bits.count(1)
         if len(free) < 2:
-            (bit,) = free or [0]
-            return (self.invert(bit) if ones == 1 else bit if free else ones & 1,), (
-                bit if ones == 1 and free else int(ones > 1),
-            )
+            if not free:
+                return (ones & 1,), (ones >> 1,)
+            return (self.invert(free[0]) if ones == 1 else free[0],), (free[0] if ones == 1 else ones >> 1,)
         if None in free:
             return (None,), (None,)
         for one, other, rest in ((0, 1, -1), (0, 2, 1), (1, 2, 0))[: 1 if len(free) == 2 else 3]:
