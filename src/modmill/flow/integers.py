@@ -276,14 +276,16 @@ class Integers:
     def case_bounds(self, x: Expression) -> tuple[int, int]:
         """Bounds of x, case by case if the newest floor in it has two values."""
         newest = max((m[0] for m in x.terms if self._is_floor(m)), default=-1)
+        if newest < 0:
+            return self.bounds(x)
         atom = self.atoms[newest]
-        if newest < 0 or atom.inner is None or atom.high != atom.low + 1:
+        if atom.inner is None or atom.high != atom.low + 1:
             return self.bounds(x)
         older = max((m[0] for m in x.terms if self._is_floor(m) and m != (newest,)), default=newest)
         merged = {Fraction(sign, 1 << self.atoms[older].shift) for sign in (1, -1)}  # this floor may be merged in inner
         found = []
         for value in (atom.low, atom.high):
-            case = self.sum([(1, x), (-x.terms[newest,], self._newest(newest, value))])
+            case = self.sum([(1, x), (-x.terms[newest,], self.make({(newest,): 1, _ONE: -value}))])
             low, high = self.bounds(case)
             within = value << atom.shift, (value + 1 << atom.shift) - 1
             pairs = ((case.terms.get(m, 0), c) for m, c in atom.inner.terms.items() if m)
@@ -294,10 +296,6 @@ class Integers:
                 low, high = max(low, -((-rest[0] - ends[0]) // scale)), min(high, (rest[1] + ends[1]) // scale)
             found.append((low, high))
         return min(low for low, _ in found), max(high for _, high in found)
-
-    def _newest(self, atom: int, value: int) -> Expression:
-        """An atom without ``value``."""
-        return self.make({(atom,): 1, _ONE: -value})
 
     def close_bounds(self, x: Expression, depth: int = 4) -> tuple[int, int]:
         """Closer bounds of x, which take longer: what a floor leaves, C - 2^k floor(C / 2^k), is from 0 to 2^k - 1."""

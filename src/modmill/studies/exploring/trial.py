@@ -50,10 +50,10 @@ FOUR_STATE = 60_000
 """Largest Verilog, in characters, that is also simulated in four states."""
 
 FIT_SECONDS, EMIT_SECONDS, CHECK_SECONDS, FOUR_STATE_SECONDS = 90.0, 300.0, 300.0, 300.0
-"""Limits of the stages of a trial. The first is for nine searches of a placement; the second for twelve,
-and for the netlist of 128 rowers; the third grows with the Verilog, by
-a second for each of these characters. The slowest cases for the last two: one cycle with a long path through wide words
-(multistep, 317 steps of 303 bits), and a long path through a small core."""
+"""Limits of the stages of a trial. The first is for nine searches of a placement; the second for twelve, and for the
+netlist of 128 rowers; the third grows with the Verilog, by a second for so many characters (`_CHARACTERS`). The slowest
+cases for the last two: one cycle with a long path through wide words (multistep, 317 steps of 303 bits), and a long
+path through a small core."""
 _CHARACTERS = 1500
 RUNTIME = "verilator-runtime"
 """The part of the cache that all cores share."""
