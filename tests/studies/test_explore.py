@@ -13,6 +13,7 @@ from dataclasses import replace
 import planted_designs
 import pytest
 
+from modmill.buses.front import whole
 from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.verify import SHORT
 from modmill.design import Setting
@@ -20,7 +21,7 @@ from modmill.designs import DESIGNS, design
 from modmill.flow import four_state
 from modmill.report import rows
 from modmill.studies.explore import Failure, Found, explore, summed
-from modmill.studies.exploring import moduli
+from modmill.studies.exploring import moduli, trial
 from modmill.studies.exploring.shrink import shrink, smaller_moduli
 from modmill.studies.exploring.space import AHEAD, OFTEN, Case, Space, classes, label, value_of
 from modmill.studies.exploring.trial import Limits, Outcome, Trial, attempt, message_fault
@@ -399,3 +400,19 @@ def test_two_states_get_the_reset_of_the_contract_too():
     case = Case("hbe", 3, "montgomery", (("n", 6),))
     outcome = attempt(untold, Trial(effort=QUICK.effort, four_state=10**6), case)
     assert (outcome.kind, outcome.text, outcome.four_state) == ("checked", "", True)
+
+
+def test_a_core_is_tried_behind_its_bus(monkeypatch):
+    """Planted: behind the bus, and only there, the core gives another result."""
+    case = Case("channel-reduce", 5, "plain", (), "apb")
+    assert case.command.endswith("--bus apb")
+    assert attempt(untold, QUICK, case).kind == "checked"
+
+    def wrong(device, bus, verilog):
+        assert verilog.count(".r_data(o_r)") == 1
+        return whole(device, bus, verilog.replace(".r_data(o_r)", ".r_data(o_r[2:1])"))
+
+    monkeypatch.setattr(trial, "whole", wrong)
+    outcome = attempt(untold, QUICK, case)
+    assert outcome.kind == "failed", outcome
+    assert attempt(untold, QUICK, replace(case, bus="")).kind == "checked"
