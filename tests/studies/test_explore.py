@@ -85,6 +85,22 @@ def test_values_belong_to_the_class_that_was_asked_for():
     assert value_of(rnd, settings[4], "between", 3, values) == 3, "2 bits leave nothing between"
 
 
+def test_limits_see_only_values_that_build_would_use():
+    """The search of sq-rns for bases has no end for n = -1, which `build` refuses before it."""
+    seen = []
+
+    def limits(p, values):
+        seen.append(values["n"])
+        return 1, p.bit_length()
+
+    n = Setting("n", int, 0, "", least=0, most=40)
+    made = replace(design("sq-rns"), settings=(n, Setting("t", int, 3, "", least=1, limits=limits)))
+    _, cases = drawn(1, 100, lambda _: "refused", [made])
+    drawn_n = {dict(case.settings).get("n", 0) for case in cases}
+    assert min(drawn_n) < 0 and max(drawn_n) > 40
+    assert seen and all(0 <= value <= 40 for value in seen)
+
+
 def drawn(seed, count, outcome, designs=DESIGNS):
     space, cases = Space(designs, seed), []
     for _ in range(count):

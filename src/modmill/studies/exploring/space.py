@@ -16,6 +16,7 @@ from typing import Any
 from allpairspy import AllPairs  # type: ignore[import-untyped]
 
 from modmill.buses.adapters import BUSES
+from modmill.contract import UnsupportedError
 from modmill.design import PLAIN, Design, Setting
 from modmill.designs import DESIGNS
 from modmill.studies.exploring import moduli
@@ -86,6 +87,17 @@ def limits(setting: Setting, p: int, values: Mapping[str, Any]) -> tuple[int | N
         return setting.range(p, values)
     except Exception:
         return setting.least, setting.most
+
+
+def parsed(design: Design, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that `build` would go on with, and defaults for the others: limits are functions of these alone."""
+    found = {}
+    for s in design.settings:
+        try:
+            found[s.name] = s.parse(values[s.name])
+        except UnsupportedError:
+            found[s.name] = s.default
+    return found
 
 
 def classes(setting: Setting) -> list[str]:
@@ -206,9 +218,10 @@ class _Corner:
         p = moduli.draw(self._rnd, size, shape, self._words(chosen))
         values = {s.name: s.default for s in self.design.settings}
         for s in sorted(self.design.settings, key=lambda s: (s.kind is int, s.limits is not None)):
-            values[s.name] = value_of(self._rnd, s, chosen[s.name], p, values)
+            values[s.name] = value_of(self._rnd, s, chosen[s.name], p, parsed(self.design, values))
         given = tuple((s.name, values[s.name]) for s in self.design.settings if values[s.name] != s.default)
-        covers = {(s.name, c) for s in self.design.settings for c in label(s, values[s.name], p, values)}
+        sound = parsed(self.design, values)
+        covers = {(s.name, c) for s in self.design.settings for c in label(s, values[s.name], p, sound)}
         covers |= {("io", chosen["io"]), ("size", size), ("shape", shape)}
         counts.tried.update(covers | ({target} if target else set()))
         bus = self._buses.choice(BUSES).name if self._buses.randrange(BEHIND_BUS) == 0 else ""
