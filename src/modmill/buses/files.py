@@ -8,6 +8,7 @@ registers.md     Markdown
 bus.xml          IP-XACT (IEEE 1685-2014) of bus.v, with bus interface and memory map
 TOP.h, TOP.c     C99 header and driver
 TOP.py           Python map
+modmill_socket.h the driver's way to a device of ``modmill serve``
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import cache
 import jinja2
 from amaranth.lib.wiring import In
 
+from modmill.buses import serve
 from modmill.buses.adapters import Bus
 from modmill.buses.device import Device
 from modmill.buses.front import INTERRUPT, module_name, whole
@@ -59,6 +61,7 @@ def names(top: str) -> dict[str, str]:
     return {
         "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "bus.xml": "bus.xml.j2",
         f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
+        "modmill_socket.h": "socket.h.j2",
     }  # fmt: skip
 
 
@@ -78,7 +81,7 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
         "name": identifier(device.top), "p": device.top, "P": device.top.upper(), "module": module_name(device.top),
         "title": f"{device.top} behind {bus.title}", "version": __version__, "span": SPAN, "ports": ports,
         "logical_ports": [(logical(name), name) for name in bus.adapter.ports],
-        "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
+        "serve": serve, "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
     }  # fmt: skip
     return {file: _templates().get_template(name).render(shown) for file, name in names(device.top).items()}
 

@@ -29,6 +29,7 @@ from modmill.cli import (
 from modmill.cli import bus as buses
 from modmill.cli import check as checks
 from modmill.cli import prove as proofs
+from modmill.cli import serve as devices
 from modmill.cli.command import Quiet, Verbose, command, group
 from modmill.cli.options import (
     Bus,
@@ -246,6 +247,7 @@ command(app, "errata", "errata sor 3")(site.errata)
 command(app, "view", "view site --no-browser --port 8000")(site.view)
 command(app, "mutate my-core --count 100 --seed 1", "mutate --subject multistep")(mutate.mutate)
 command(app, "depth my-core")(depth.depth)
+command(app, "serve my-core", "serve my-core --socket /tmp/x25519")(devices.serve)
 command(app, "bus my-core", "bus my-core --route --record results/buses.jsonl")(buses.bus)
 command(app, "explore --seconds 60 --design multistep")(explore.explore)
 command(app, hidden=True)(upkeep.readme)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A simulated core behind its bus as a device on this machine: accesses come through a socket.
+
+A request is three words of 32 bits, little-endian: operation, address, data. Its reply is two: status, data.
+
+    operation 0   read the register at the address; data of the reply: its value
+              1   write data to the register at the address
+              2   let at most `data` cycles pass, until the interrupt is high; data of the reply: the cycles
+              3   reset for `data` cycles (1 to 1000; fewer than the device needs count as that)
+    status    0   done
+              1   the device refused the access
+              2   no such operation, or data out of range; nothing happened
+
+A connection owns the device until it ends; others wait. The device aborts what it does before the first request of a
+connection, so that no answer of a former one can be read. A connection that sends nothing for a while is closed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from modmill.buses.device import Device
+from modmill.buses.registers import SPAN, register_map
+from modmill.buses.simulate import BusSimulator
+
+READ, WRITE, WAIT, RESET = range(4)
+DONE, REFUSED, UNKNOWN = range(3)
+MOST_CYCLES = 1 << 20
+"""Most cycles of one request to wait."""
+MOST_RESET = 1000
+_REQUEST, _REPLY = struct.Struct("<III"), struct.Struct("<II")
+_CHUNK = 1 << 16
+_ABORT = 1
+
+
+@dataclass
+class Served:
+    """What a server did so far."""
+
+    connections: int = 0
+    requests: int = 0
+    unknown: int = 0
+
+
+class Server:
+    """Serve a simulated device at a Unix socket. Raises OSError if the path cannot be used."""
+
+    def __init__(self, device: Device, simulator: BusSimulator, path: Path, idle: float = 30) -> None:
+        self.device, self.path, self.served = device, path, Served()
+        self._bus, self._idle = simulator, idle
+        self._abort = register_map(device)["CONTROL"].offset
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        _free(path)
+        self._socket.bind(str(path))
+        os.chmod(path, 0o600)
+        self._socket.listen()
+
+    def close(self) -> None:
+        """End, and remove the socket."""
+        self._socket.close()
+        self.path.unlink(missing_ok=True)
+
+    def run(self, connections: int | None = None, told: Callable[[Served], None] = lambda _: None) -> None:
+        """Serve one connection after another, for ever or for a number of ``connections``; ``told`` is called at the
+        end of each."""
+        while connections is None or self.served.connections < connections:
+            client, _ = self._socket.accept()
+            with client:
+                client.settimeout(self._idle)
+                self.served.connections += 1
+                with suppress(OSError):  # a client that goes away or falls silent
+                    self._serve(client)
+            told(self.served)
+
+    def _serve(self, client: socket.socket) -> None:
+        self._bus.write(self._abort, _ABORT)
+        waiting = b""
+        while received := client.recv(_CHUNK):
+            waiting += received
+            whole = len(waiting) - len(waiting) % _REQUEST.size
+            replies = [_REPLY.pack(*self._done(*request)) for request in _REQUEST.iter_unpack(waiting[:whole])]
+            self.served.requests += len(replies)
+            waiting = waiting[whole:]
+            client.sendall(b"".join(replies))
+
+    def _done(self, operation: int, address: int, data: int) -> tuple[int, int]:
+        """Status and data of the reply to a request."""
+        known = address < SPAN and not address % 4
+        if operation == READ and known:
+            word, refused = self._bus.read(address)
+            return (REFUSED, 0) if refused else (DONE, word)
+        if operation == WRITE and known:
+            return REFUSED if self._bus.write(address, data) else DONE, 0
+        if operation == WAIT and data <= MOST_CYCLES:
+            return DONE, self._bus.wait(data, interrupt=True)
+        if operation == RESET and 0 < data <= MOST_RESET:
+            self._bus.reset(max(data, self.device.power_up))
+            return DONE, 0
+        self.served.unknown += 1
+        return UNKNOWN, 0
+
+
+def _free(path: Path) -> None:
+    """Remove a socket that nobody serves any more. Raises FileExistsError for one in use and for any other file."""
+    if not path.exists():
+        return
+    if not path.is_socket():
+        raise FileExistsError(f"{path} exists and is not a socket; give another path with --socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        with suppress(ConnectionRefusedError):
+            other.connect(str(path))
+            raise FileExistsError(f"another device is served at {path}; give another path with --socket")
+    path.unlink()
+
+
+class SocketBus:
+    """The bus of a device at a socket, for `BusDriver`. Raises OSError if nobody serves there, or no more."""
+
+    def __init__(self, path: Path, seconds: float = 60) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(seconds)
+        self._socket.connect(str(path))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._socket.close()
+
+    def read(self, address: int) -> tuple[int, bool]:
+        """(word, whether the access was refused)."""
+        status, word = self._request(READ, address, 0)
+        return word, status != DONE
+
+    def write(self, address: int, word: int) -> bool:
+        """Whether the write was refused."""
+        return self._request(WRITE, address, word)[0] != DONE
+
+    def wait(self, cycles: int, *, interrupt: bool = True) -> int:
+        """Let cycles pass, at most `MOST_CYCLES`, until irq is high. Returns their number."""
+        return self._request(WAIT, 0, min(cycles, MOST_CYCLES))[1]
+
+    def reset(self, cycles: int) -> None:
+        """Reset the device."""
+        self._request(RESET, 0, cycles)
+
+    def _request(self, *request: int) -> tuple[int, int]:
+        self._socket.sendall(_REQUEST.pack(*request))
+        reply = b""
+        while len(reply) < _REPLY.size:
+            part = self._socket.recv(_REPLY.size - len(reply))
+            if not part:
+                raise ConnectionError("the device has closed the connection")
+            reply += part
+        status, word = _REPLY.unpack(reply)
+        return status, word

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The command ``modmill serve``."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modmill.cli.progress import hide, show
+
+
+def serve(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that was built with --bus.")],
+    path: Annotated[
+        Path | None,
+        typer.Option("--socket", metavar="FILE", help="The Unix socket to make. Default: device.sock in DIR."),
+    ] = None,
+    idle: Annotated[
+        float, typer.Option(min=1, help="Seconds after which a connection that sends nothing is closed.")
+    ] = 30,
+    connections: Annotated[
+        int, typer.Option(min=0, help="End after this number of connections; 0: serve until Ctrl-C.")
+    ] = 0,
+) -> None:
+    """Simulate the core in a folder as a device on this machine, for drivers in any language, until Ctrl-C."""
+    from modmill.buses.serve import Server
+    from modmill.buses.simulate import BusSimulator
+    from modmill.studies.bus import Subject
+
+    show(f"reading {folder}")
+    subject = Subject.read(folder)
+    simulator = BusSimulator(subject.verilog, subject.device, subject.bus)
+    server = Server(subject.device, simulator, path or folder / "device.sock", idle)
+    hide()
+    print(f"{subject.device.top} behind {subject.bus.title} at {server.path}", flush=True)
+    try:
+        with suppress(KeyboardInterrupt):
+            server.run(connections or None)
+    finally:
+        server.close()
+    served = server.served
+    print(f"{served.connections:,} connections, {served.requests:,} requests, {simulator.cycles:,} cycles")
