@@ -24,6 +24,7 @@ from modmill.engines.ecc.blinding import Run
 from modmill.engines.ecc.order_engine import order_operations, order_program
 from modmill.engines.ecc.point_engine import OPERATIONS, Shape, point_program
 from modmill.engines.ecc.points import BLIND, PointProgram
+from modmill.engines.ecc.recoding import Without
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.timing import SlotTiming, busy_threads, unit
 from modmill.engines.microcode.assembly import Assembled, assemble
@@ -124,7 +125,7 @@ class EccCore(BuiltEngine):
         found = [point_program(name, self.curve, domain, self.bits, self.shape) for name in self.operations]
         for name in self.modulo_order:
             other = Domain.of(self._loaded.contract(self.io), self.timing.added)
-            found.append(PointProgram(name, self.curve.title, order_program(name, other), tuple))
+            found.append(PointProgram(name, self.curve.title, order_program(name, other), Without()))
         return tuple(found)
 
     def unit(self, threads: int) -> DatapathSpec:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from modmill.engines.ecc.formulas import EdwardsForm, Extended, Homogeneous, Prepared
 from modmill.engines.ecc.points import BLIND, PointProgram, affine_block, blinded, double_and_add, point, set_point
-from modmill.engines.ecc.recoding import Comb, Signed, Unsigned, together
+from modmill.engines.ecc.recoding import Both, Comb, Signed, Unsigned
 from modmill.engines.microcode.expressions import BasicBlock
 from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.scheduling import RegisterGroups
@@ -95,7 +95,7 @@ def multiply(curve: Edwards, domain: Domain, bits: int, window: int = 4) -> Poin
         affine_block(domain), passes=recoding.count - 1, window=window,
         groups=RegisterGroups(tables=tuple((table, 1 << window) for table in _TABLE)),
     )  # fmt: skip
-    return PointProgram("multiply", curve.title, field_program, recoding.digits)
+    return PointProgram("multiply", curve.title, field_program, recoding)
 
 
 def base(curve: Edwards, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgram:
@@ -110,7 +110,7 @@ def base(curve: Edwards, domain: Domain, bits: int, teeth: int = 5, columns: int
         f"{curve.title} base multiple, comb {teeth} x {columns}", domain, (BLIND,), ("x", "y"), (before,), loop,
         affine_block(domain), passes=comb.passes, window=teeth, shared=_constants(curve, domain, comb.factors),
     )  # fmt: skip
-    return PointProgram("multiply-base", curve.title, field_program, comb.digits)
+    return PointProgram("multiply-base", curve.title, field_program, comb)
 
 
 def two(curve: Edwards, domain: Domain, window: int = 4) -> PointProgram:
@@ -129,6 +129,4 @@ def two(curve: Edwards, domain: Domain, window: int = 4) -> PointProgram:
         groups=RegisterGroups(tables=tuple((table, 1 << window) for table in _TABLE)),
         shared=_constants(curve, domain, [list(range(1 << window))]),
     )  # fmt: skip
-    return PointProgram(
-        "multiply-two", curve.title, field_program, lambda u1, u2: together(recoding.digits(u2), plain.digits(u1))
-    )
+    return PointProgram("multiply-two", curve.title, field_program, Both(plain, recoding))

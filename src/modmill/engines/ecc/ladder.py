@@ -41,4 +41,4 @@ def ladder(curve: Montgomery, domain: Domain, bits: int) -> PointProgram:
         f"{curve.title} ladder", domain, ("u", BLIND), ("x",), (before,), loop, after,
         passes=bits, window=1, groups=RegisterGroups(pairs=_PAIRS),
     )  # fmt: skip
-    return PointProgram("ladder", curve.title, field_program, recoding.digits)
+    return PointProgram("ladder", curve.title, field_program, recoding)

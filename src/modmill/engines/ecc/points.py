@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from modmill.engines.ecc.addition_chains import power
 from modmill.engines.ecc.formulas import Homogeneous
@@ -23,15 +23,28 @@ BLIND = "blind"
 XYZ = ("X", "Y", "Z")
 
 
+class Recoding(Protocol):
+    """A recoding of a program's scalars."""
+
+    @property
+    def digits(self) -> Callable[..., tuple[int, ...]]:
+        """The function from scalars to digits in order of use; raises UnsupportedError for a scalar out of range."""
+
+
 @dataclass(frozen=True)
 class PointProgram:
-    """A field program, and the function ``digits`` from its scalars to its digits in order of use, which raises
-    UnsupportedError for a scalar out of range. ``operation``: of `OPERATIONS`; ``curve``: title of the curve."""
+    """A field program, and the ``recoding`` of its scalars. ``operation``: of `OPERATIONS`; ``curve``: title of the
+    curve."""
 
     operation: str
     curve: str
     field_program: FieldProgram
-    digits: Callable[..., tuple[int, ...]]
+    recoding: Recoding
+
+    @property
+    def digits(self) -> Callable[..., tuple[int, ...]]:
+        """The function ``digits`` of the recoding."""
+        return self.recoding.digits
 
 
 def inverse(x: Element, p: int) -> Element:

@@ -160,3 +160,22 @@ class Gray:
 def together(*strings: tuple[int, ...]) -> tuple[int, ...]:
     """Interleave the digits of several scalars, one of each in turn. Raises ValueError for different lengths."""
     return tuple(d for digits in zip(*strings, strict=True) for d in digits)
+
+
+@dataclass(frozen=True)
+class Both:
+    """Digits of u1 (``plain``) and of u2 (``signed``), equal numbers, interleaved; that of u2 is first."""
+
+    plain: Unsigned
+    signed: Signed
+
+    def digits(self, u1: int, u2: int) -> tuple[int, ...]:
+        return together(self.signed.digits(u2), self.plain.digits(u1))
+
+
+@dataclass(frozen=True)
+class Without:
+    """No scalars and no digits: a program without a loop."""
+
+    def digits(self) -> tuple[int, ...]:
+        return ()

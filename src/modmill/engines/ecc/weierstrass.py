@@ -119,7 +119,7 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
         passes=recoding.count - 1, window=window,
         groups=RegisterGroups(tables=tuple((table, 1 << window) for table in _TABLE)),
     )  # fmt: skip
-    return PointProgram("multiply", curve.title, field_program, recoding.digits)
+    return PointProgram("multiply", curve.title, field_program, recoding)
 
 
 def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgram:
@@ -137,7 +137,7 @@ def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns:
         f"{curve.title} base multiple, comb {teeth} x {columns}", domain, (BLIND,), ("x", "y"), (before,), loop,
         affine_block(domain, better.u), passes=comb.passes, window=teeth, shared=shared,
     )  # fmt: skip
-    return PointProgram("multiply-base", curve.title, field_program, comb.digits)
+    return PointProgram("multiply-base", curve.title, field_program, comb)
 
 
 def _constants(
@@ -169,7 +169,7 @@ def _constant_tables(columns: int) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class _TwoScalars:
+class TwoScalars:
     """Recoding of (u1, u2): equal numbers of signed digits of u2 and plain digits of u1. With an endomorphism
     (``split``) u2 is recoded as its two parts, and u1 as its upper and lower half. ``joint``: one table for both halves
     of u1."""
@@ -221,7 +221,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     better = isomorphism(curve)
     half = endomorphism(better.image)
     window = max(2, window)  # a signed digit has at least two bits
-    scalars = _TwoScalars(curve.n, window, half, joint)
+    scalars = TwoScalars(curve.n, window, half, joint)
     count, factors = scalars.signed.count, scalars.factors()
     if scalars.bits < curve.n.bit_length():
         raise UnsupportedError(
@@ -249,4 +249,4 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
         affine_block(domain, better.u), passes=count, window=window * (2 if half and joint else 1),
         groups=RegisterGroups(tables=tuple((table, 1 << window) for table in names)), shared=shared,
     )  # fmt: skip
-    return PointProgram("multiply-two", curve.title, field_program, scalars.digits)
+    return PointProgram("multiply-two", curve.title, field_program, scalars)
