@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from modmill.buses.calls import Calls
 from modmill.contract import UnsupportedError
 
 WORD = 32
@@ -71,7 +72,9 @@ class Device:
     number 0 loads a modulus or constants, and the other commands need it first. ``power_up``: least cycles of a reset.
     ``patience``: most cycles from the last word of a message to its answer. ``operands``: bits of the ports i_a, i_b
     (0: none), o_r and k_m (0: none) of a multiplier; None for an engine with streams of words. ``buffer``: greatest
-    number of words in a buffer, a power of two. Raises UnsupportedError for commands that do not fit.
+    number of words in a buffer, a power of two. ``calls``: what calls in C need, None if there are none.
+
+    Raises UnsupportedError for commands that do not fit.
     """
 
     kind: str
@@ -85,6 +88,7 @@ class Device:
     patience: int = 1_000_000
     operands: tuple[int, int, int, int] | None = None
     buffer: int = 512
+    calls: Calls | None = None
 
     def __post_init__(self) -> None:
         first = self.commands[0].number

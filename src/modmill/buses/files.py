@@ -7,6 +7,7 @@ registers.rdl    SystemRDL
 registers.md     Markdown
 bus.xml          IP-XACT (IEEE 1685-2014) of bus.v, with bus interface and memory map
 TOP.h, TOP.c     C99 header and driver
+TOP_calls.h, TOP_calls.c  calls in C99 above the driver, for an engine for a curve with binary numbers
 TOP.py           Python map
 modmill_socket.h the driver's way to a device of ``modmill serve``
 """
@@ -18,7 +19,7 @@ from functools import cache
 import jinja2
 from amaranth.lib.wiring import In
 
-from modmill.buses import serve
+from modmill.buses import calls, serve
 from modmill.buses.adapters import Bus
 from modmill.buses.device import Device
 from modmill.buses.front import INTERRUPT, module_name, whole
@@ -56,18 +57,18 @@ def logical(port: str) -> str:
     return _LOGICAL.get(port, port.removeprefix("s_axi_").upper())
 
 
-def names(top: str) -> dict[str, str]:
+def names(top: str, *, with_calls: bool = False) -> dict[str, str]:
     """The template of each file that is rendered, by the file's name."""
     return {
         "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "bus.xml": "bus.xml.j2",
         f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
-        "modmill_socket.h": "socket.h.j2",
+        "modmill_socket.h": "socket.h.j2", **(calls.file_names(top) if with_calls else {}),
     }  # fmt: skip
 
 
-def all_names(top: str) -> tuple[str, ...]:
+def all_names(top: str, *, with_calls: bool = False) -> tuple[str, ...]:
     """The names of all files of a front."""
-    return VERILOG, *names(top)
+    return VERILOG, *names(top, with_calls=with_calls)
 
 
 def descriptions(device: Device, bus: Bus) -> dict[str, str]:
@@ -81,9 +82,11 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
         "name": identifier(device.top), "p": device.top, "P": device.top.upper(), "module": module_name(device.top),
         "title": f"{device.top} behind {bus.title}", "version": __version__, "span": SPAN, "ports": ports,
         "logical_ports": [(logical(name), name) for name in bus.adapter.ports],
+        **(calls.context(device.calls) if device.calls else {}),
         "serve": serve, "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
     }  # fmt: skip
-    return {file: _templates().get_template(name).render(shown) for file, name in names(device.top).items()}
+    found = names(device.top, with_calls=device.calls is not None)
+    return {file: _templates().get_template(name).render(shown) for file, name in found.items()}
 
 
 def bus_texts(device: Device, bus: Bus, core: str) -> dict[str, str]:
@@ -97,11 +100,17 @@ def bus_texts(device: Device, bus: Bus, core: str) -> dict[str, str]:
 
 def section(device: Device, bus: Bus) -> str:
     """The section of a data sheet on the bus."""
-    top = device.top
+    top, more = device.top, ""
+    if device.calls:
+        more = f"""`{top}_calls.h` and `{top}_calls.c` are calls in C99 above the
+driver: multiples of points, and protocols.
+"""
+    elif device.kind == "curve":
+        more = "There are no calls in C for multiples of points, because numbers of this core are not binary.\n"
     return f"""
 ## Behind {bus.title}
 `{VERILOG}` holds the module `{module_name(device.top)}`: {bus.title} front and `{top}` in one file, which replaces the
 Verilog file of `{top}` alone. Its ports are `clk`, `rst`, those of the bus, and `{INTERRUPT}`, the interrupt, which is
 high while an enabled event stands. `registers.md` describes the registers; `registers.rdl` (SystemRDL) and `bus.xml`
 (IP-XACT) say the same to tools; `{top}.h` and `{top}.c` are a driver in C99; `{top}.py` is a map for Python.
-"""
+{more}"""

@@ -41,9 +41,9 @@ class Exchange:
     cycles: int = 0
 
 
-def bus_record(bus: Bus, top: str) -> dict[str, Any]:
+def bus_record(bus: Bus, top: str, *, with_calls: bool = False) -> dict[str, Any]:
     """The entry ``bus`` of a record: its name, the module with front and device, the files."""
-    return {"name": bus.name, "module": module_name(top), "files": list(all_names(top))}
+    return {"name": bus.name, "module": module_name(top), "files": list(all_names(top, with_calls=with_calls))}
 
 
 def bus_files(record: Mapping[str, Any]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from amaranth.lib import wiring
 
 from modmill.buses.adapters import find_bus
+from modmill.buses.calls import Calls
 from modmill.buses.device import WORD, Command, Device
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
@@ -276,12 +277,17 @@ class BuiltEngine(ABC):
         """The messages as a bus front takes them: SETUP, then the jobs by number."""
 
     @property
+    def calls(self) -> Calls | None:
+        """What the calls in C need; None for an engine without them."""
+        return None
+
+    @property
     def device(self) -> Device:
         """The engine as a device behind a bus."""
         load = self.contract.load
         return Device(
             self.KIND, self.top, self.digest, self.fitted.p.bit_length(), self.layout.number_words, self.results,
-            self.commands, self.power_up, self.patience + (load.cycles if load else 0),
+            self.commands, self.power_up, self.patience + (load.cycles if load else 0), calls=self.calls,
         )  # fmt: skip
 
     def exchanges(self) -> Iterator[Exchange]:

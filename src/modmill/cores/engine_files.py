@@ -90,7 +90,8 @@ are sent least significant word first, {record["number_words"]} words each.
 
 def bus_entry(core: BuiltEngine) -> dict[str, Any]:
     """What the record states of the bus; nothing without one."""
-    return {"bus": bus_record(find_bus(core.bus), core.top)} if core.bus else {}
+    with_calls = core.calls is not None
+    return {"bus": bus_record(find_bus(core.bus), core.top, with_calls=with_calls)} if core.bus else {}
 
 
 def waiting(record: Mapping[str, Any]) -> str:

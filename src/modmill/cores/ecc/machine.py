@@ -12,7 +12,8 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Self
 
-from modmill.buses.device import Command
+from modmill.buses.calls import Calls, Operation
+from modmill.buses.device import WORD, Command
 from modmill.contract import Binary, Digits, ResiduePair, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
@@ -273,6 +274,22 @@ class EccCore(BuiltEngine):
                 lay.answer_words(k),
             ) for k, (name, program) in enumerate(zip(self.jobs, lay.programs, strict=True))
         )  # fmt: skip
+
+    @property
+    def calls(self) -> Calls | None:
+        lay = self.layout
+        if not lay.binary or self.word != WORD:
+            return None
+        operations = tuple(
+            Operation(
+                held.operation, 1 + k, held.made.recoding, tuple(name for _, name in program.inputs),
+                len(program.results), lay.digit_words(k), held.modulus != self.curve.p,
+            ) for k, (held, program) in enumerate(zip(self.held, lay.programs, strict=True))
+        )  # fmt: skip
+        setups = tuple(tuple(self.setup(p)[1:]) for p in dict.fromkeys(held.modulus for held in self.held))
+        return Calls(
+            self.curve, self.bits, lay.number_words, lay.threads, lay.digit_bits, lay.per_word, operations, setups
+        )
 
     def record(self) -> dict[str, Any]:
         lay = self.layout

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""TOP_calls.h and TOP_calls.c: multiples of points and protocols as calls in C99, above the driver of an engine for a
+curve.
+
+The files come from the engine's own description: the recodings of its programs, the layout of its messages, the words
+of SETUP. In C the recoding of a secret scalar is in constant time: loops are fixed, and no address depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from modmill.engines.ecc.endomorphism import Endomorphism
+from modmill.engines.ecc.points import Recoding
+from modmill.engines.ecc.recoding import Both, Comb, Gray, Odd, Signed
+from modmill.engines.ecc.weierstrass import TwoScalars
+from modmill.engines.machine.layout import words_of
+from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
+from modmill.numbers.curves.named import CURVE448, CURVE25519
+
+WORD = 32
+"""Bits of a word in C."""
+ERRORS = (
+    ("RANGE", "a scalar, a coordinate or the factor `blind` is out of range"),
+    ("POINT", "the point is not on the curve"),
+    ("NEUTRAL", "a point is the neutral element, or a shared secret is all zero"),
+    ("RESULT", "a result of the engine is wrong, or the signature is; nothing is released"),
+    ("NONCE", "r or s is 0: take another nonce"),
+)
+"""Names and meanings of the errors of the calls."""
+FIRST_ERROR = 258
+"""Number of the first of them; the driver's own are below it."""
+_LINE = 8
+_KINDS = {Odd: "odd", Signed: "signed", Comb: "comb", Gray: "gray", Both: "both", TwoScalars: "both"}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A program of the engine: the ``command`` that runs it, ``recoding`` of its scalars, names of its ``inputs`` in
+    the order of a message, number of ``results``, words of the digits of a thread, and whether it is modulo n."""
+
+    name: str
+    command: int
+    recoding: Recoding
+    inputs: tuple[str, ...]
+    results: int
+    digit_words: int
+    order: bool
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What the calls need to know of an engine for a ``curve``, whose numbers are binary.
+
+    ``bits``: length of its scalars. ``number_words``: words of a number in a message. ``threads``: runs of a job.
+    ``digit_bits``: distance of two digits in a word; ``per_word``: digits of a word. ``setups``: data words of SETUP
+    for p, and for n if there are operations modulo n.
+    """
+
+    curve: Curve
+    bits: int
+    number_words: int
+    threads: int
+    digit_bits: int
+    per_word: int
+    operations: tuple[Operation, ...]
+    setups: tuple[tuple[int, ...], ...]
+
+    @property
+    def form(self) -> str:
+        """Form of the curve: weierstrass, edwards or montgomery."""
+        return {Weierstrass: "weierstrass", Edwards: "edwards", Montgomery: "montgomery"}[type(self.curve)]
+
+    @cached_property
+    def op(self) -> dict[str, Operation]:
+        """The operations by name."""
+        return {operation.name: operation for operation in self.operations}
+
+    @property
+    def words(self) -> int:
+        """Words of p."""
+        return words_for(self.curve.bits)
+
+    @property
+    def scalar_words(self) -> int:
+        """Words of a scalar."""
+        return words_for(self.bits)
+
+    @property
+    def order_bits(self) -> int:
+        """Bits of n."""
+        return self.curve.n.bit_length()
+
+    @property
+    def order_words(self) -> int:
+        """Words of n."""
+        return words_for(self.order_bits)
+
+    @property
+    def long(self) -> int:
+        """Words of the longest number."""
+        return max(self.words, self.scalar_words, self.order_words)
+
+    @property
+    def job_words(self) -> int:
+        """Words of the longest job or answer."""
+        size = self.number_words
+        return self.threads * max(
+            max(o.digit_words + len(o.inputs) * size, o.results * size) for o in self.operations
+        )  # fmt: skip
+
+    @property
+    def x(self) -> str:
+        """The function of RFC 7748 on this curve: x25519, x448 or empty."""
+        name = {CURVE25519: "x25519", CURVE448: "x448"}.get(self.curve, "")
+        return name if "ladder" in self.op and self.bits >= self.curve.bits else ""
+
+    @property
+    def protocols(self) -> bool:
+        """Whether ECDH and ECDSA are possible: the order is prime, and scalars below n are not too long."""
+        curve = self.curve
+        return isinstance(curve, Weierstrass) and curve.h == 1 and not curve.arithmetic and self.bits >= self.order_bits
+
+    @property
+    def used(self) -> tuple[Operation, ...]:
+        """The operations that the calls run."""
+        calls = {"signature": self.signs, "quotients": self.verifies}
+        return tuple(o for o in self.operations if calls.get(o.name, not o.order))
+
+    @property
+    def minus_inverse(self) -> int:
+        """-1 / p modulo 2^32."""
+        return -pow(self.curve.p, -1, 1 << WORD) % (1 << WORD)
+
+    @property
+    def ecdh(self) -> bool:
+        """Whether there is a call for ECDH."""
+        return self.protocols and "multiply" in self.op
+
+    @property
+    def public(self) -> bool:
+        """Whether there is a call for a public key."""
+        return self.protocols and "multiply-base" in self.op
+
+    @property
+    def signs(self) -> bool:
+        """Whether there is a call for a signature by ECDSA."""
+        return self.public and "signature" in self.op
+
+    @property
+    def verifies(self) -> bool:
+        """Whether there is a call for its verification."""
+        return self.protocols and {"multiply-two", "quotients"} <= self.op.keys()
+
+    @property
+    def split(self) -> Endomorphism | None:
+        """The endomorphism by which multiply-two splits scalars."""
+        two = self.op.get("multiply-two")
+        return two.recoding.split if two and isinstance(two.recoding, TwoScalars) else None
+
+    @property
+    def halves(self) -> tuple[tuple[int, int, int], ...]:
+        """For each vector (x, y) of the endomorphism (f, -x, -y), up to a common sign of the last two: k is split in
+        (k, 0) plus the sum of q (-x, -y), q the integer nearest to f k / n."""
+        assert self.split is not None
+        (a1, b1), (a2, b2) = self.split.vectors
+        determinant = a1 * b2 - a2 * b1
+        assert abs(determinant) == self.curve.n
+        found = []
+        for factor, (x, y) in ((b2, (a1, b1)), (-b1, (a2, b2))):
+            sign = 1 if (factor < 0) == (determinant < 0) else -1
+            found.append((abs(factor), -sign * x, -sign * y))
+        return tuple(found)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of recoding of each operation with scalars, by name."""
+        found = {o.name: _KINDS[type(o.recoding)] for o in self.operations if not o.order}
+        return {name: "split" if name == "multiply-two" and self.split else kind for name, kind in found.items()}
+
+
+def words_for(bits: int) -> int:
+    """Number of words of a number of these bits."""
+    return -(-bits // WORD)
+
+
+def signed_offset(recoding: Signed) -> int:
+    """The number that is added to a scalar before it is split into windows."""
+    return sum(1 << recoding.window * i + recoding.window - 1 for i in range(recoding.count))
+
+
+def shown(number: int, words: int) -> str:
+    """The words of a number modulo 2^(32 words) as an initializer in C, least significant word first."""
+    return listed(words_of(number, words, WORD))
+
+
+def listed(words: Sequence[int]) -> str:
+    """Words as an initializer in C."""
+    lines = (words[k : k + _LINE] for k in range(0, len(words), _LINE))
+    return "{\n" + ",\n".join("    " + ", ".join(f"0x{word:08x}u" for word in line) for line in lines) + "\n}"
+
+
+def file_names(top: str) -> dict[str, str]:
+    """The template of each file, by the file's name."""
+    return {f"{top}_calls.h": "calls.h.j2", f"{top}_calls.c": "calls.c.j2"}
+
+
+def context(calls: Calls) -> dict[str, Any]:
+    """What the two templates need besides the names of the device."""
+    return {
+        "c": calls, "errors": ERRORS, "first_error": FIRST_ERROR, "words_for": words_for, "number": shown,
+        "listed": listed, "signed_offset": signed_offset,
+    }  # fmt: skip
