@@ -8,9 +8,11 @@
 import ctypes
 import hashlib
 import random
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import hashes
@@ -59,6 +61,11 @@ def compiled(core, folder, device=None):
     """The calls and the driver as a library of this machine."""
     for name, text in descriptions(device or described(core), BUS).items():
         (folder / name).write_text(text)
+    return linked(folder)
+
+
+def linked(folder):
+    """The library of the files in a folder."""
     (folder / "hooks.h").write_text(HOOKS)
     (folder / "hooks.c").write_text("uint32_t (*bus_read)(uint32_t);\nvoid (*bus_write)(uint32_t, uint32_t);\n")
     command = [*ZIG, *STRICT, "-shared", "-fPIC", "-include", "hooks.h", "ecc.c", "ecc_calls.c", "hooks.c"]
@@ -196,7 +203,7 @@ CORES = {
     "secp256k1": ("secp256k1", "montgomery-array", {"operations": POINTS, "order": True, "threads": 1}),
     "joint": ("secp256k1", "montgomery-array", {
         "operations": ("multiply-two",), "threads": 3, "window": 3, "joint": True}),
-    "no-two": ("P-256", "montgomery-array", {"operations": ("multiply-base",), "order": True, "threads": 1}),
+    "no-two": ("P-256", "montgomery-array", {"operations": ("multiply-base",), "order": True, "threads": 2}),
     "p521": ("P-521", "montgomery-array", {"operations": POINTS, "order": True, "threads": 1}),
     "ed25519": ("Ed25519", "montgomery-array", {"operations": POINTS, "order": True, "threads": 2}),
     "x25519": ("Curve25519", "pseudo-mersenne", {"threads": 3}),
@@ -235,6 +242,40 @@ def test_they_compile_without_a_warning_for_rv32i(calls):
     assert done.returncode == 0, done.stderr
     assert b"__mul" not in (folder / "calls.o").read_bytes()
     assert len(core.calls.operations) == len(core.jobs)
+
+
+@on("x25519")
+def test_the_example_of_the_docs_compiles(calls, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "buses.md").read_text()
+    (example,) = re.findall(r'^```c\n(#include "ecc_calls.h".*?)^```', page, re.DOTALL | re.MULTILINE)
+    declared = "int shared(uint8_t *secret, const uint8_t *scalar, const uint8_t *peer);\n"
+    for name, text in descriptions(described(calls.core), BUS).items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "example.c").write_text(example.replace("static ecc_engine", declared + "static ecc_engine"))
+    done = subprocess.run(
+        [*ZIG, *STRICT, "-Wno-array-parameter", "-c", "example.c", "-o", "example.o"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@on("ed25519")
+def test_a_planted_error_of_the_recoding_is_caught(calls, tmp_path):
+    """One more is added to a scalar before it is split into windows: another job than Python's."""
+    core = calls.core
+    run = sample(core.curve, "multiply", core.bits, 5)[4][0]
+    for text in ("ecc.h", "ecc.c", "ecc_calls.h", "ecc_calls.c"):
+        (tmp_path / text).write_text(descriptions(described(core), BUS)[text])
+    source = (tmp_path / "ecc_calls.c").read_text()
+    wrong = source.replace(
+        "carry += (uint64_t)*sum + (*number++ & mask);", "carry += 1u + (uint64_t)*sum + (*number++ & mask);"
+    )
+    assert wrong != source
+    (tmp_path / "ecc_calls.c").write_text(wrong)
+    planted = Calls(core, linked(tmp_path), StandIn(core))
+    planted.bus.run = lambda number, held, part: (0, 1)
+    planted.many("multiply", [(run[0], {**run[1], BLIND: 1})])
+    assert [m for m in planted.bus.messages if m[0]] != [core.job("multiply", [(run[0], {**run[1], BLIND: 1})] * 2)]
 
 
 @on(*CORES)
@@ -282,7 +323,7 @@ def test_refusals_before_the_engine(calls):
     runs = [run for run, _ in sample(curve, operation, core.bits, 2)]
     coordinate = "u" if operation == "ladder" else "x"
     jobs = len(calls.bus.messages)
-    for value, error in ((curve.p, RANGE), (runs[0][1][coordinate] ^ 1, POINT), (0, NEUTRAL)):
+    for value, error in ((curve.p, RANGE), (runs[0][1][coordinate] ^ 1, POINT), (0, POINT)):
         if error != RANGE and operation == "ladder":
             continue
         numbers = {**runs[1][1], coordinate: value, **({"y": 0} if value == 0 else {})}

@@ -63,7 +63,7 @@ def test_the_example_of_the_docs_compiles(tmp_path):
     commands = Command(0, "setup", 9, 0), Command(1, "ladder", 24, 8)
     device = replace(stub.DEVICE, top="ecc", commands=commands)
     (tmp_path / "ecc.h").write_text(descriptions(device, BUS)["ecc.h"])
-    (example,) = re.findall(r"^```c\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (example,) = re.findall(r'^```c\n(#include "ecc.h".*?)^```', page, re.DOTALL | re.MULTILINE)
     declared = "int x25519(const uint32_t *setup, const uint32_t *job, uint32_t *answer);\n"
     (tmp_path / "stub.c").write_text(example.replace("static ecc_device", declared + "static ecc_device"))
     done = compiled(ZIG, tmp_path, "-o", "example.o")

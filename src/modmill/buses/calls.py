@@ -116,7 +116,8 @@ class Calls:
     @property
     def x(self) -> str:
         """The function of RFC 7748 on this curve: x25519, x448 or empty."""
-        name = {CURVE25519: "x25519", CURVE448: "x448"}.get(self.curve, "")
+        names: dict[Curve, str] = {CURVE25519: "x25519", CURVE448: "x448"}
+        name = names.get(self.curve, "")
         return name if "ladder" in self.op and self.bits >= self.curve.bits else ""
 
     @property
