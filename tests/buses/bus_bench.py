@@ -4,6 +4,7 @@
 
 import os
 import random
+from functools import partial
 
 import cocotb
 from amaranth.lib.wiring import In
@@ -116,16 +117,16 @@ async def started(dut, seed, **more):
     return [Driver(dut, master) for master in masters]
 
 
-def for_each(body):
+def for_each(body, milliseconds=3, skip=False):
     """A cocotb test of ``body`` for each master of the bus, with a limit of time."""
 
     async def run(dut):
         for driver in await started(dut, 1):
             await reset(dut, 1)
-            await with_timeout(body(dut, driver, random.Random(2)), 3, "ms")
+            await with_timeout(body(dut, driver, random.Random(2)), milliseconds, "ms")
 
     run.__name__ = run.__qualname__ = body.__name__
-    return cocotb.test()(run)
+    return cocotb.test(skip=skip)(run)
 
 
 @for_each
@@ -166,6 +167,16 @@ async def jobs(dut, driver, rnd):
         await driver.job(*(lambda c: (c, drawn(rnd, c)))((ECHO, ONE, SUM)[k % 3]))
         assert dut.irq.value == 1
     assert await driver.read("JOBS") == done + 6 and not await driver.status("error")
+
+
+@partial(for_each, milliseconds=100, skip="LONG" not in os.environ)
+async def in_a_row(dut, driver, rnd):
+    """1,000 jobs one after another."""
+    await driver.setup(drawn(rnd, KEY))
+    for _ in range(1000):
+        command = rnd.choice((ECHO, ONE, ONE, SUM))
+        await driver.job(command, drawn(rnd, command))
+    assert await driver.read("JOBS") == 1000 and not await driver.status("error")
 
 
 @for_each

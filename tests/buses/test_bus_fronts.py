@@ -35,7 +35,12 @@ def failures(bus, text, folder, only=""):
             sources=[folder / "bus.v"], hdl_toplevel="stub_bus", build_dir=folder, always=True,
             timescale=("1ns", "1ps"), log_file=folder / "build.log",
         )  # fmt: skip
-        environment = {"BUS": bus, "COCOTB_LOG_LEVEL": "WARNING", "PYTHONWARNINGS": "ignore"}
+        environment = {
+            "BUS": bus,
+            **({"LONG": "1"} if only == "in_a_row" else {}),
+            "COCOTB_LOG_LEVEL": "WARNING",
+            "PYTHONWARNINGS": "ignore",
+        }
         with suppress(SystemExit):  # the runner's way to say that a test failed
             runner.test(
                 hdl_toplevel="stub_bus", test_module="bus_bench", build_dir=folder, test_dir=folder,
@@ -50,6 +55,12 @@ def failures(bus, text, folder, only=""):
 @pytest.mark.parametrize("bus", [bus.name for bus in BUSES])
 def test_a_master_of_another_house(bus, verilog, tmp_path):
     assert failures(bus, verilog[bus], tmp_path) == 0, (tmp_path / "run.log").read_text()[-6000:]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bus", [bus.name for bus in BUSES])
+def test_1000_jobs_in_a_row(bus, verilog, tmp_path):
+    assert failures(bus, verilog[bus], tmp_path, "in_a_row") == 0, (tmp_path / "run.log").read_text()[-6000:]
 
 
 FAULTS = [
