@@ -121,14 +121,13 @@ def test_malformed_requests(served):
         with socket.socket(socket.AF_UNIX) as link:
             link.connect(str(served.path))
             link.settimeout(20)
-            sent = 0
+            sent = received = 0
             for _ in range(200):
                 text = message()
                 link.sendall(text)
                 sent += len(text)
-            received = 0
-            while received < sent // 12 * 8:
-                received += len(link.recv(1 << 16))
+                while received < sent // 12 * 8:
+                    received += len(link.recv(1 << 16))
     assert served.served.unknown > 1000
     job(served.path)
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,20 +63,23 @@ class Server:
 
     def close(self) -> None:
         """End, and remove the socket."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits for a connection
         self._socket.close()
         self.path.unlink(missing_ok=True)
 
-    def run(self, connections: int | None = None, told: Callable[[Served], None] = lambda _: None) -> None:
-        """Serve one connection after another, for ever or for a number of ``connections``; ``told`` is called at the
-        end of each."""
+    def run(self, connections: int | None = None) -> None:
+        """Serve one connection after another until `close`, or for a number of ``connections``."""
         while connections is None or self.served.connections < connections:
-            client, _ = self._socket.accept()
+            try:
+                client, _ = self._socket.accept()
+            except OSError:  # closed by another thread
+                return
             with client:
                 client.settimeout(self._idle)
                 self.served.connections += 1
-                with suppress(OSError):  # a client that goes away or falls silent
+                with suppress(OSError):  # a client that goes away, falls silent, or does not read its replies
                     self._serve(client)
-            told(self.served)
 
     def _serve(self, client: socket.socket) -> None:
         self._bus.write(self._abort, _ABORT)

@@ -41,7 +41,7 @@ from modmill.numbers.primes import next_prime, square_root
 KINDS = ("rsa", "ecc")
 LARGEST = 600_000
 """Largest Verilog, in characters, that is simulated; compiling it takes minutes."""
-LONGEST = 1.5e13
+LONGEST = 3e12
 """Largest product of the longest job's cycles and the characters of Verilog that is simulated."""
 SECONDS = 150.0
 """Time limit for an engine, its check included; a slower engine counts as a failure."""

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Modmill authors */
+/* The engines that the provider uses, in bytes: numbers are as the standards write them, points are x, then y. */
+#ifndef MODMILL_ENGINES_H
+#define MODMILL_ENGINES_H
+
+#include <stddef.h>
+
+#define MODMILL_MOST_BYTES 66u
+
+/* Errors besides those of the drivers. */
+#define MODMILL_NOT_CONFIGURED 1001
+#define MODMILL_NOT_CONNECTED 1002
+
+typedef struct modmill_engines modmill_engines;
+
+typedef struct {
+    const char *name;       /* OpenSSL's name of the group */
+    const char *aliases[3]; /* its other names */
+    const char *key;        /* name of the device in openssl.cnf */
+    const char *tls_names[2];
+    unsigned int tls_group;
+    int tls_most; /* the last version of TLS that has it; 0: all */
+    int bits;     /* of the order; the bytes of an order and of a coordinate are as many */
+    size_t bytes; /* of a number */
+    int montgomery;
+
+    /* Each gives 0, or an error of `modmill_reason`, with its results overwritten. The first writes a point after its
+     * first byte; that of a ladder is the result itself. */
+    int (*public_key)(const modmill_engines *engines, unsigned char *point, const unsigned char *scalar);
+    int (*exchange)(const modmill_engines *engines, unsigned char *secret, const unsigned char *scalar,
+                    const unsigned char *point);
+    int (*sign)(const modmill_engines *engines, unsigned char *r, unsigned char *s, const unsigned char *digest,
+                size_t length, const unsigned char *scalar, const unsigned char *nonce);
+    int (*verify)(const modmill_engines *engines, const unsigned char *r, const unsigned char *s,
+                  const unsigned char *digest, size_t length, const unsigned char *point);
+    const unsigned char *order; /* n, the most significant byte first; NULL for a ladder */
+} modmill_curve;
+
+extern const modmill_curve modmill_curves[]; /* ends with a curve without a name */
+
+const modmill_curve *modmill_find(const char *name);
+modmill_engines *modmill_engines_new(void);
+void modmill_engines_free(modmill_engines *engines);
+void modmill_set_path(modmill_engines *engines, const modmill_curve *curve, const char *path);
+const char *modmill_reason(int error);
+
+#endif

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The OpenSSL provider, as docs/openssl.md shows it: TLS and signatures on simulated cores; a stopped, a wrong core."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from modmill.buses.registers import register_map
+from modmill.buses.serve import Server
+from modmill.buses.simulate import BusSimulator
+from modmill.studies.bus import Subject
+
+ROOT = Path(__file__).parents[2]
+HEADER = Path("/usr/include/openssl/core_dispatch.h")
+MISSING = [name for name in ("openssl", "make", "cc") if not shutil.which(name)] + ["libssl-dev"] * (
+    not HEADER.exists()
+)
+PREFER = ("-propquery", "?provider=modmill")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
+
+
+@pytest.fixture(scope="module")
+def mill(tmp_path_factory):
+    """The command `mill` of the docs, with this Python."""
+    script = tmp_path_factory.mktemp("mill") / "mill"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/src exec {sys.executable} -m modmill "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory, mill):
+    """The provider, its configuration and two cores."""
+    folder = tmp_path_factory.mktemp("openssl") / "build"
+    command = ["make", "-C", ROOT / "integrations" / "openssl", f"MILL={mill}", f"BUILD={folder}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+class Wrong(BusSimulator):
+    """A device of which one bit of every word of an answer is wrong."""
+
+    def read(self, address):
+        word, refused = super().read(address)
+        return word ^ (address == 0x34), refused
+
+
+@pytest.fixture(scope="module")
+def subjects(build):
+    return {name: Subject.read(build / name) for name in ("x25519", "p256")}
+
+
+def served(subject, folder, kind=BusSimulator):
+    """A device in a thread of this process, and its server."""
+    simulator = kind(subject.verilog, subject.device, subject.bus)
+    server = Server(subject.device, simulator, folder / "device.sock", idle=60)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    return server
+
+
+@pytest.fixture
+def devices(build, subjects):
+    found = {name: served(subject, build / name) for name, subject in subjects.items()}
+    yield found
+    for server in found.values():
+        server.close()
+
+
+class OpenSsl:
+    """The command in a folder: ``plain`` without the provider, ``core`` with it."""
+
+    def __init__(self, folder, build):
+        self.folder, self._build = folder, build
+
+    def __call__(self, *arguments, **environment):
+        kept = {k: v for k, v in os.environ.items() if k != "OPENSSL_CONF"}
+        command = ["openssl", *arguments]
+        more = {"capture_output": True, "text": True, "timeout": 120}
+        return subprocess.run(command, cwd=self.folder, env=kept | environment, **more)
+
+    def plain(self, *arguments):
+        done = self(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def core(self, *arguments):
+        first, *others = arguments
+        return self(first, *PREFER, *others, OPENSSL_CONF=str(self._build / "openssl.cnf"))
+
+    def key(self):
+        """A key on P-256 with its public key, and a message."""
+        self.plain("genpkey", "-algorithm", "EC", "-pkeyopt", "group:P-256", "-out", "key")
+        self.plain("pkey", "-in", "key", "-pubout", "-out", "public")
+        (self.folder / "message").write_text("message")
+
+
+@pytest.fixture
+def openssl(tmp_path, build):
+    return OpenSsl(tmp_path, build)
+
+
+def jobs(server):
+    return server._bus.read(register_map(server.device)["JOBS"].offset)[0]
+
+
+def test_the_page_from_the_first_command_to_the_last(build, mill, tmp_path):
+    """The shell blocks of docs/openssl.md, with this folder and port in place of those of the page."""
+    page = (ROOT / "docs" / "openssl.md").read_text()
+    text = "".join(re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for old, new in (
+        ("make -C integrations/openssl\n", ""), ("$PWD/integrations/openssl/build", str(build)),
+        ("integrations/openssl/build", str(build)), ("./mill", str(mill)), ("44330", str(port)),
+    ):  # fmt: skip
+        assert old in text
+        text = text.replace(old, new)
+    ready = f"until [ -S {build}/x25519/device.sock -a -S {build}/p256/device.sock ]; do sleep 0.2; done\n"
+    text = text.replace("export OPENSSL_CONF", ready + "export OPENSSL_CONF")
+    shutil.copy(ROOT / "README.md", tmp_path)
+    (tmp_path / "page.sh").write_text("set -em\ntrap 'kill $(jobs -p); wait' EXIT\n" + text)
+    done = subprocess.run(["bash", "page.sh"], cwd=tmp_path, capture_output=True, text=True, timeout=400)
+    assert "Verified OK" in done.stdout, done.stdout[-2000:] + done.stderr[-2000:]
+    for shown in ("Server Temp Key: X25519", "TLSv1.3", "Verify return code: 0 (ok)", "HTTP/1.0 200 ok"):
+        assert shown in done.stdout, done.stdout[-3000:] + done.stderr[-2000:]
+
+
+def test_exchange(openssl, devices):
+    assert openssl.core("genpkey", "-algorithm", "X25519", "-out", "a").returncode == 0
+    openssl.plain("genpkey", "-algorithm", "X25519", "-out", "b")
+    for name in "ab":
+        openssl.plain("pkey", "-in", name, "-pubout", "-out", f"{name}.public")
+    before = jobs(devices["x25519"])
+    done = openssl.core("pkeyutl", "-derive", "-inkey", "a", "-peerkey", "b.public", "-out", "one")
+    assert done.returncode == 0, done.stderr
+    assert jobs(devices["x25519"]) == before + 1
+    openssl.plain("pkeyutl", "-derive", "-inkey", "b", "-peerkey", "a.public", "-out", "other")
+    assert (openssl.folder / "one").read_bytes() == (openssl.folder / "other").read_bytes() != b""
+
+
+def test_signatures(openssl, devices):
+    openssl.key()
+    before = jobs(devices["p256"])
+    done = openssl.core("dgst", "-sha384", "-sign", "key", "-out", "signature", "message")
+    assert done.returncode != 0 or jobs(devices["p256"]) > before + 2
+    assert done.returncode == 0, done.stderr
+    verify = "dgst", "-sha384", "-verify", "public", "-signature", "signature"
+    openssl.plain(*verify, "message")
+    assert openssl.core(*verify, "message").returncode == 0
+    (openssl.folder / "message").write_text("another")
+    assert openssl.core(*verify, "message").returncode == 1
+
+
+def test_a_stopped_device_and_a_wrong_one(openssl, build, subjects):
+    """Nothing is released: neither a secret nor a signature without a device, nor of a wrong one."""
+    openssl.key()
+    sign = "dgst", "-sha256", "-sign", "key", "-out", "made", "message"
+    derive = "pkeyutl", "-derive", "-inkey", "key", "-peerkey", "public", "-out", "made"
+    wrong = None
+    for reason in ("nobody serves at its socket", "a wrong result"):
+        for command in (sign, derive):
+            done = openssl.core(*command)
+            assert done.returncode != 0 and reason in done.stderr, done.stderr
+            made = openssl.folder / "made"
+            assert not made.exists() or made.read_bytes() == b""
+        wrong = wrong or served(subjects["p256"], build / "p256", Wrong)
+    wrong.close()
+
+
+def test_malformed_inputs(openssl, devices):
+    """Broken signatures and unknown curves are refused, and the device still works."""
+    openssl.key()
+    openssl.plain("dgst", "-sha256", "-sign", "key", "-out", "good", "message")
+    good = (openssl.folder / "good").read_bytes()
+    zeros = b"\x30\x06\x02\x01\x00\x02\x01\x00"
+    for text in (b"", good[:-1], good + b"\0", zeros, bytes(72), good[:10] + bytes([good[10] ^ 1]) + good[11:]):
+        (openssl.folder / "bad").write_bytes(text)
+        done = openssl.core("dgst", "-sha256", "-verify", "public", "-signature", "bad", "message")
+        assert done.returncode == 1, text
+    assert openssl.core("dgst", "-sha256", "-verify", "public", "-signature", "good", "message").returncode == 0
+    for group in ("P-521", "brainpoolP256r1"):
+        done = openssl.core("genpkey", "-algorithm", "EC", "-pkeyopt", f"group:{group}")
+        assert done.returncode != 0 and done.stdout == ""
