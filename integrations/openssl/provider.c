@@ -286,7 +286,7 @@ static int key_get_params(void *of, OSSL_PARAM params[])
         return 0;
     if (!set_size(params, OSSL_PKEY_PARAM_BITS, curve->bits) ||
         !set_size(params, OSSL_PKEY_PARAM_SECURITY_BITS, (int)(4 * curve->bytes)) ||
-        !set_size(params, OSSL_PKEY_PARAM_MAX_SIZE, (int)(curve->montgomery ? curve->bytes : 2 * curve->bytes + 9)))
+        !set_size(params, OSSL_PKEY_PARAM_MAX_SIZE, (int)(curve->montgomery ? curve->bytes : 2 * curve->bytes + 8)))
         return 0;
     found = OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_GROUP_NAME);
     if (found != NULL && !OSSL_PARAM_set_utf8_string(found, curve->name))
@@ -646,7 +646,7 @@ static int sign(void *of, unsigned char *signature, size_t *size, size_t room, c
     BIGNUM *br, *bs;
     int count = 0, right;
 
-    *size = 2 * curve->bytes + 9;
+    *size = 2 * curve->bytes + 8;
     if (signature == NULL)
         return 1;
     if (room < *size)

@@ -2,6 +2,7 @@
 # Copyright The Modmill authors
 """The OpenSSL provider, as docs/openssl.md shows it: TLS and signatures on simulated cores; a stopped, a wrong core."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -59,21 +60,21 @@ def subjects(build):
     return {name: Subject.read(build / name) for name in ("x25519", "p256")}
 
 
+@contextlib.contextmanager
 def served(subject, folder, kind=BusSimulator):
-    """A device in a thread of this process, and its server."""
-    simulator = kind(subject.verilog, subject.device, subject.bus)
-    server = Server(subject.device, simulator, folder / "device.sock", idle=60)
+    """A device in a thread of this process. The thread has ended before the model is freed."""
+    server = Server(subject.device, kind(subject.verilog, subject.device, subject.bus), folder / "device.sock", idle=60)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    return server
+    yield server
+    server.close()
+    thread.join()
 
 
 @pytest.fixture
 def devices(build, subjects):
-    found = {name: served(subject, build / name) for name, subject in subjects.items()}
-    yield found
-    for server in found.values():
-        server.close()
+    with served(subjects["x25519"], build / "x25519") as one, served(subjects["p256"], build / "p256") as other:
+        yield {"x25519": one, "p256": other}
 
 
 class OpenSsl:
@@ -167,15 +168,17 @@ def test_a_stopped_device_and_a_wrong_one(openssl, build, subjects):
     openssl.key()
     sign = "dgst", "-sha256", "-sign", "key", "-out", "made", "message"
     derive = "pkeyutl", "-derive", "-inkey", "key", "-peerkey", "public", "-out", "made"
-    wrong = None
-    for reason in ("nobody serves at its socket", "a wrong result"):
+
+    def refused(reason):
         for command in (sign, derive):
             done = openssl.core(*command)
             assert done.returncode != 0 and reason in done.stderr, done.stderr
             made = openssl.folder / "made"
             assert not made.exists() or made.read_bytes() == b""
-        wrong = wrong or served(subjects["p256"], build / "p256", Wrong)
-    wrong.close()
+
+    refused("nobody serves at its socket")
+    with served(subjects["p256"], build / "p256", Wrong):
+        refused("a wrong result")
 
 
 def test_malformed_inputs(openssl, devices):
@@ -184,11 +187,19 @@ def test_malformed_inputs(openssl, devices):
     openssl.plain("dgst", "-sha256", "-sign", "key", "-out", "good", "message")
     good = (openssl.folder / "good").read_bytes()
     zeros = b"\x30\x06\x02\x01\x00\x02\x01\x00"
-    for text in (b"", good[:-1], good + b"\0", zeros, bytes(72), good[:10] + bytes([good[10] ^ 1]) + good[11:]):
+    for text in (
+        b"",
+        good[:-1],
+        good[:1] + b"\x80" + good[2:],
+        zeros,
+        bytes(72),
+        good[:10] + bytes([good[10] ^ 1]) + good[11:],
+    ):
         (openssl.folder / "bad").write_bytes(text)
         done = openssl.core("dgst", "-sha256", "-verify", "public", "-signature", "bad", "message")
         assert done.returncode == 1, text
-    assert openssl.core("dgst", "-sha256", "-verify", "public", "-signature", "good", "message").returncode == 0
+    done = openssl.core("dgst", "-sha256", "-verify", "public", "-signature", "good", "message")
+    assert done.returncode == 0, done.stderr
     for group in ("P-521", "brainpoolP256r1"):
         done = openssl.core("genpkey", "-algorithm", "EC", "-pkeyopt", f"group:{group}")
         assert done.returncode != 0 and done.stdout == ""
