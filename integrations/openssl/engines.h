@@ -6,11 +6,17 @@
 
 #include <stddef.h>
 
-#define MODMILL_MOST_BYTES 66u
+#define MODMILL_MOST_BYTES 48u
 
-/* Errors besides those of the drivers. */
-#define MODMILL_NOT_CONFIGURED 1001
-#define MODMILL_NOT_CONNECTED 1002
+typedef enum {
+    MODMILL_OK,
+    MODMILL_NOT_CONFIGURED,
+    MODMILL_NOT_CONNECTED,
+    MODMILL_NO_ANSWER,
+    MODMILL_ANOTHER_DEVICE,
+    MODMILL_REFUSED,
+    MODMILL_WRONG
+} modmill_error;
 
 typedef struct modmill_engines modmill_engines;
 
@@ -25,16 +31,15 @@ typedef struct {
     size_t bytes; /* of a number */
     int montgomery;
 
-    /* Each gives 0, or an error of `modmill_reason`, with its results overwritten. The first writes a point after its
-     * first byte; that of a ladder is the result itself. */
-    int (*public_key)(const modmill_engines *engines, unsigned char *point, const unsigned char *scalar);
-    int (*exchange)(const modmill_engines *engines, unsigned char *secret, const unsigned char *scalar,
+    /* After an error the results are 0. The point of `public_key` begins after one byte, but for a ladder. */
+    modmill_error (*public_key)(const modmill_engines *engines, unsigned char *point, const unsigned char *scalar);
+    modmill_error (*exchange)(const modmill_engines *engines, unsigned char *secret, const unsigned char *scalar,
                     const unsigned char *point);
-    int (*sign)(const modmill_engines *engines, unsigned char *r, unsigned char *s, const unsigned char *digest,
+    modmill_error (*sign)(const modmill_engines *engines, unsigned char *r, unsigned char *s, const unsigned char *digest,
                 size_t length, const unsigned char *scalar, const unsigned char *nonce);
-    int (*verify)(const modmill_engines *engines, const unsigned char *r, const unsigned char *s,
+    modmill_error (*verify)(const modmill_engines *engines, const unsigned char *r, const unsigned char *s,
                   const unsigned char *digest, size_t length, const unsigned char *point);
-    const unsigned char *order; /* n, the most significant byte first; NULL for a ladder */
+    int (*check_scalar)(const unsigned char *scalar); /* 0 if it is in [1, n); NULL for a ladder: all are right */
 } modmill_curve;
 
 extern const modmill_curve modmill_curves[]; /* ends with a curve without a name */
@@ -43,6 +48,6 @@ const modmill_curve *modmill_find(const char *name);
 modmill_engines *modmill_engines_new(void);
 void modmill_engines_free(modmill_engines *engines);
 void modmill_set_path(modmill_engines *engines, const modmill_curve *curve, const char *path);
-const char *modmill_reason(int error);
+const char *modmill_reason(modmill_error error);
 
 #endif

@@ -56,9 +56,9 @@ static void say(const OSSL_CORE_HANDLE *handle, uint32_t reason, const char *for
 }
 
 /* 1, or 0 after telling what failed. */
-static int told(const provider *of, const modmill_curve *curve, int error)
+static int told(const provider *of, const modmill_curve *curve, modmill_error error)
 {
-    if (error == 0)
+    if (error == MODMILL_OK)
         return 1;
     say(of->handle, ERR_R_OPERATION_FAIL, "device for %s: %s", curve->name, modmill_reason(error));
     return 0;
@@ -129,7 +129,7 @@ static int key_has(const void *of, int selection)
 
     if (asked == NULL)
         return 0;
-    if ((selection & OSSL_KEYMGMT_SELECT_PUBLIC_KEY) != 0 && !asked->has_public)
+    if ((selection & OSSL_KEYMGMT_SELECT_PUBLIC_KEY) != 0 && !asked->has_public && !asked->has_private)
         return 0;
     if ((selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0 && !asked->has_private)
         return 0;
@@ -161,9 +161,11 @@ static int take_public(key *to, const unsigned char *bytes, size_t size)
     return 1;
 }
 
-/* The public key of the private one, by the device. */
+/* Whether there is a public key, which the device makes of the private one if need be. */
 static int make_public(key *of)
 {
+    if (of->has_public || !of->has_private)
+        return of->has_public;
     of->has_public = told(of->of, of->curve, of->curve->public_key(of->of->engines, of->public_key, of->private_key));
     if (of->has_public && !of->curve->montgomery)
         of->public_key[0] = UNCOMPRESSED;
@@ -213,7 +215,7 @@ static int key_import(void *into, int selection, const OSSL_PARAM params[])
         return 1;
     if (public_key != NULL)
         return take_public(to, public_key->data, public_key->data_size);
-    return !to->has_private || make_public(to);
+    return 1; /* without a device: the public key is made when it is needed */
 }
 
 static const OSSL_PARAM *key_types(int selection)
@@ -248,7 +250,7 @@ static int key_export(void *from, int selection, OSSL_CALLBACK *give, void *argu
         return 0;
     if (!old->curve->montgomery)
         *next++ = OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)old->curve->name, 0);
-    if ((selection & OSSL_KEYMGMT_SELECT_PUBLIC_KEY) != 0 && old->has_public)
+    if ((selection & OSSL_KEYMGMT_SELECT_PUBLIC_KEY) != 0 && make_public(old))
         *next++ = OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, old->public_key, public_size(old->curve));
     if ((selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0 && old->has_private) {
         if (old->curve->montgomery) {
@@ -297,7 +299,7 @@ static int key_get_params(void *of, OSSL_PARAM params[])
     found = OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY);
     if (found == NULL)
         found = OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_PUB_KEY);
-    return found == NULL || !asked->has_public ||
+    return found == NULL || !make_public(asked) ||
            OSSL_PARAM_set_octet_string(found, asked->public_key, public_size(curve));
 }
 
@@ -374,27 +376,14 @@ static const OSSL_PARAM *gen_settable(void *into, void *of)
     return key_types(0);
 }
 
-static int all_zero(const unsigned char *bytes, size_t size)
-{
-    unsigned char any = 0;
-
-    while (size != 0)
-        any |= bytes[--size];
-    return any == 0;
-}
-
 /* A random number below the order, which is not 0; any bytes for a ladder. */
 static int random_scalar(const modmill_curve *curve, unsigned char *bytes)
 {
     for (;;) {
         if (RAND_priv_bytes(bytes, (int)curve->bytes) <= 0)
             return 0;
-        if (curve->montgomery)
+        if (curve->montgomery || curve->check_scalar(bytes) == 0)
             return 1;
-        if (curve->bits % 8 != 0)
-            bytes[0] &= (unsigned char)((1u << (curve->bits % 8)) - 1u);
-        if (memcmp(bytes, curve->order, curve->bytes) < 0 && !all_zero(bytes, curve->bytes))
-            return 1; /* the comparison tells about numbers that are thrown away, and how soon others differ from n */
     }
 }
 
@@ -633,7 +622,7 @@ static int sign_init(void *of, void *own, const OSSL_PARAM params[])
 
 static int verify_init(void *of, void *own, const OSSL_PARAM params[])
 {
-    return signer_init(of, own, params) && ((signer *)of)->own->has_public;
+    return signer_init(of, own, params) && make_public(((signer *)of)->own);
 }
 
 /* The signature of a digest, as DER. */

@@ -3,6 +3,7 @@
 """A small engine with pauses of its own, and the device that describes it: every kind of message, in few cycles."""
 
 from modmill.buses.device import Command, Counted, Device
+from modmill.buses.files import bus_texts
 
 KEY, ECHO, ONE, SUM = range(4)
 COUNTED = Counted(most=9, times=1, plus=1, shift=1, numbers=2, threads=2, stated=True)
@@ -12,6 +13,12 @@ DEVICE = Device(
      Command(SUM, "sum", COUNTED.words(9), 2, COUNTED)),
     power_up=5, buffer=16,
 )  # fmt: skip
+
+
+def write(folder, bus):
+    """Write the stub behind a bus, with all files of the front."""
+    for name, text in bus_texts(DEVICE, bus, VERILOG).items():
+        (folder / name).write_text(text)
 
 
 def answer(key, command, words):

@@ -497,6 +497,9 @@ def test_zero_is_no_signature(calls):
     sizes, given, _, _ = signing(calls.core.curve, random.Random(23))
     calls.bus.fault = lambda name, numbers: [0] * len(numbers) if name == "signature" else numbers
     assert calls.bytes("ecdsa_sign", sizes, *given) == (NONCE, bytes(32), bytes(32))
+    assert calls.library.ecc_check_scalar(given[2]) == 0
+    for beyond in (bytes(32), calls.core.curve.n.to_bytes(32, "big"), b"\xff" * 32):
+        assert calls.library.ecc_check_scalar(beyond) == RANGE
     for place in (2, 3):
         wrong = [bytes(32) if k == place else x for k, x in enumerate(given)]
         assert calls.bytes("ecdsa_sign", sizes, *wrong) == (RANGE, bytes(32), bytes(32))

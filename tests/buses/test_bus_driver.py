@@ -14,7 +14,7 @@ import stub_engine as stub
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.device import Command
-from modmill.buses.files import bus_texts, descriptions
+from modmill.buses.files import descriptions
 from modmill.buses.registers import CAUSES, register_map
 from modmill.buses.simulate import BusSimulator
 
@@ -33,8 +33,7 @@ Read, Write = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("driver")
-    for name, text in bus_texts(stub.DEVICE, BUS, stub.VERILOG).items():
-        (made / name).write_text(text)
+    stub.write(made, BUS)
     return made
 
 

@@ -13,7 +13,6 @@ import pytest
 import stub_engine as stub
 
 from modmill.buses.adapters import find_bus
-from modmill.buses.files import bus_texts
 from modmill.buses.registers import register_map
 from modmill.buses.serve import (
     DONE,
@@ -38,8 +37,7 @@ OFFSET = {register.name: register.offset for register in register_map(stub.DEVIC
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("served")
-    for name, text in bus_texts(stub.DEVICE, BUS, stub.VERILOG).items():
-        (made / name).write_text(text)
+    stub.write(made, BUS)
     return made
 
 
@@ -179,6 +177,8 @@ def test_paths(served, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileExistsError, match="not a socket"):
         Server(stub.DEVICE, simulator, tmp_path / "file")
+    with pytest.raises(ValueError, match="at most 107 are possible; give one with --socket"):
+        Server(stub.DEVICE, simulator, tmp_path / ("x" * 100))
     left = socket.socket(socket.AF_UNIX)
     left.bind(str(tmp_path / "left"))
     left.close()

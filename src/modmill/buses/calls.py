@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from modmill.buses.device import WORD
 from modmill.engines.ecc.endomorphism import Endomorphism
 from modmill.engines.ecc.points import Recoding
 from modmill.engines.ecc.recoding import Both, Comb, Gray, Odd, Signed
@@ -22,8 +23,6 @@ from modmill.engines.machine.layout import words_of
 from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.curves.named import CURVE448, CURVE25519
 
-WORD = 32
-"""Bits of a word in C."""
 ERRORS = (
     ("RANGE", "a scalar, a coordinate or the factor `blind` is out of range"),
     ("POINT", "the point is not on the curve"),

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from modmill.buses.calls import Calls
 from modmill.contract import UnsupportedError
+
+if TYPE_CHECKING:
+    from modmill.buses.calls import Calls
 
 WORD = 32
 """Bits of a word of the bus."""

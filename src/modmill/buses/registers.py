@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from modmill.buses.device import KINDS, WORD, Device
 
 MAGIC = int.from_bytes(b"MMIL", "little")
+ABORT = 1
+"""The bit of CONTROL that aborts."""
 VERSION = 1, 0
 """Major and minor version of the registers."""
 SPAN = 4096

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modmill.buses.device import Device
-from modmill.buses.registers import SPAN, register_map
+from modmill.buses.registers import ABORT, SPAN, register_map
 from modmill.buses.simulate import BusSimulator
 
 READ, WRITE, WAIT, RESET = range(4)
@@ -34,9 +34,12 @@ DONE, REFUSED, UNKNOWN = range(3)
 MOST_CYCLES = 1 << 20
 """Most cycles of one request to wait."""
 MOST_RESET = 1000
+"""Most cycles of a reset."""
+SOCKET = "device.sock"
+"""Name of the socket in the folder of a core."""
+_PATH = 107  # bytes of the longest path of a Unix socket on Linux
 _REQUEST, _REPLY = struct.Struct("<III"), struct.Struct("<II")
 _CHUNK = 1 << 16
-_ABORT = 1
 
 
 @dataclass
@@ -49,7 +52,8 @@ class Served:
 
 
 class Server:
-    """Serve a simulated device at a Unix socket. Raises OSError if the path cannot be used."""
+    """Serve a simulated device at a Unix socket, one connection after another; ``idle``: seconds after which one that
+    sends nothing is closed. Raises ValueError for a path that is too long, OSError for one that cannot be used."""
 
     def __init__(self, device: Device, simulator: BusSimulator, path: Path, idle: float = 30) -> None:
         self.device, self.path, self.served = device, path, Served()
@@ -68,9 +72,9 @@ class Server:
         self._socket.close()
         self.path.unlink(missing_ok=True)
 
-    def run(self, connections: int | None = None) -> None:
-        """Serve one connection after another until `close`, or for a number of ``connections``."""
-        while connections is None or self.served.connections < connections:
+    def run(self) -> None:
+        """Serve until `close`."""
+        while True:
             try:
                 client, _ = self._socket.accept()
             except OSError:  # closed by another thread
@@ -82,7 +86,7 @@ class Server:
                     self._serve(client)
 
     def _serve(self, client: socket.socket) -> None:
-        self._bus.write(self._abort, _ABORT)
+        self._bus.write(self._abort, ABORT)
         waiting = b""
         while received := client.recv(_CHUNK):
             waiting += received
@@ -110,7 +114,12 @@ class Server:
 
 
 def _free(path: Path) -> None:
-    """Remove a socket that nobody serves any more. Raises FileExistsError for one in use and for any other file."""
+    """Remove a socket that nobody serves any more. Raises ValueError for a path that is too long, FileExistsError for
+    a socket in use and for any other file."""
+    if (size := len(os.fsencode(path))) > _PATH:
+        raise ValueError(
+            f"the path of the socket has {size} bytes, at most {_PATH} are possible; give one with --socket"
+        )
     if not path.exists():
         return
     if not path.is_socket():

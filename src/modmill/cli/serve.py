@@ -22,24 +22,21 @@ def serve(
     idle: Annotated[
         float, typer.Option(min=1, help="Seconds after which a connection that sends nothing is closed.")
     ] = 30,
-    connections: Annotated[
-        int, typer.Option(min=0, help="End after this number of connections; 0: serve until Ctrl-C.")
-    ] = 0,
 ) -> None:
     """Simulate the core in a folder as a device on this machine, for drivers in any language, until Ctrl-C."""
-    from modmill.buses.serve import Server
+    from modmill.buses.serve import SOCKET, Server
     from modmill.buses.simulate import BusSimulator
     from modmill.studies.bus import Subject
 
     show(f"reading {folder}")
     subject = Subject.read(folder)
     simulator = BusSimulator(subject.verilog, subject.device, subject.bus)
-    server = Server(subject.device, simulator, path or folder / "device.sock", idle)
+    server = Server(subject.device, simulator, path or folder / SOCKET, idle)
     hide()
     print(f"{subject.device.top} behind {subject.bus.title} at {server.path}", flush=True)
     try:
         with suppress(KeyboardInterrupt):
-            server.run(connections or None)
+            server.run()
     finally:
         server.close()
     served = server.served

@@ -13,7 +13,7 @@ from modmill.buses.device import WORD, Command, Device
 from modmill.buses.files import VERILOG, all_names
 from modmill.buses.front import module_name
 from modmill.buses.operands import words
-from modmill.buses.registers import register_map
+from modmill.buses.registers import ABORT, register_map
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.contract import Contract
 from modmill.engines.machine.layout import words_of
@@ -25,7 +25,6 @@ from modmill.report.sheet import split
 
 MULTIPLY = 1
 """Command of a product."""
-_ABORT = 1
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
         act()
         if (found := driver.error()) != cause:
             raise BusFault(f"the cause of an error is {found}, not {cause}")
-    driver.write("CONTROL", _ABORT)
+    driver.write("CONTROL", ABORT)
     again = [*_before(exchanges, last), last]
     for _ in range(2):  # the second time after an abort in the middle of the job
         driver.ready()
@@ -137,7 +136,7 @@ def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
             _exchange(driver, exchange)
         driver.send(last.command, last.words)
         driver.bus.wait(7)
-        driver.write("CONTROL", _ABORT)
+        driver.write("CONTROL", ABORT)
 
 
 def _before(exchanges: Sequence[Exchange], job: Exchange) -> list[Exchange]:

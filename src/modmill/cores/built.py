@@ -23,7 +23,7 @@ from modmill.buses.device import WORD, Command, Device
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.behind_bus import Exchange
-from modmill.cores.folder import json_object, listed, read_text, require_former, write_folder
+from modmill.cores.folder import BESIDE, json_object, listed, read_text, require_former, write_folder
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
@@ -357,7 +357,7 @@ class BuiltEngine(ABC):
         Replaces the folder of a former build. Raises ValueError if the folder holds anything else.
         """
         target = Path(folder)
-        require_former(target, engine_files.names(self.STEM), (*engine_files.BESIDE, *listed(target)))
+        require_former(target, engine_files.names(self.STEM), (*BESIDE, *listed(target)))
         measured = recorded(self.digest)
         written = {"command": command, "tools": tools.versions(), "measured": measured}
         write_folder(target, engine_files.rendered(self, written))

@@ -41,8 +41,6 @@ _MEANINGS = {
     "o_data": "word of an answer",
     "o_last": "the word is the last one of its answer",
 }
-BESIDE = ("sim_build", "__pycache__", ".pytest_cache", "build")
-"""What bench and FuseSoC make in a folder."""
 _KINDS = {"engine": "Exponentiation engine", "ecc": "Coprocessor for elliptic curves"}
 _CLEARED = "messages and answers in flight (send the modulus again)"
 _ONLY_WRITTEN = ("modmill", "command", "tools", "digest", "measured")

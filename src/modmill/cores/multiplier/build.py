@@ -18,7 +18,7 @@ from modmill.buses.device import Device
 from modmill.buses.files import bus_texts, section
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores.behind_bus import bus_record, multiplier_device
-from modmill.cores.folder import listed, require_former, write_folder
+from modmill.cores.folder import BESIDE, listed, require_former, write_folder
 from modmill.cores.multiplier import notebook, operands
 from modmill.cores.multiplier.explain import explanation
 from modmill.cores.multiplier.verify import SHORT, Report, verify
@@ -38,7 +38,6 @@ from modmill.version import __version__
 RECORD = "contract.json"
 FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md", *packaging.FILES)
 """Files of a folder, in addition to the FuseSoC file."""
-_BESIDE = ("*.core", "sim_build", "__pycache__", ".pytest_cache", "build")  # the FuseSoC file, and what the bench makes
 _EMITTING = threading.Lock()  # emission patches Amaranth temporarily
 
 
@@ -293,4 +292,4 @@ def build(
 
 def require_replaceable(folder: Path) -> None:
     """Raise ValueError unless the folder is missing, empty, or a former build without other files."""
-    require_former(folder, FILES, (*_BESIDE, *listed(folder)))
+    require_former(folder, FILES, ("*.core", *BESIDE, *listed(folder)))
