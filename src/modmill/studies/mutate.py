@@ -320,23 +320,29 @@ def check_mutants(
     if fault := check(0, SHORTLY) or check(0, WHOLLY):
         raise ValueError(f"{subject.name} fails its check without any mutation: {fault}")
     total = len(mutated.mutants)
+    tell = progress or (lambda *_: None)
     found = dict[int, str]()
     for number, mutant in enumerate(mutated.mutants, 1):
-        if progress:
-            progress(mutant.line, number - 1, total)
+        tell(mutant.line, number - 1, total)
         found[number] = check(number, SHORTLY) or check(number, WHOLLY)
     left = [number for number, why in found.items() if not why]
+    tell("proofs that mutants are equivalent", 0, len(left))
     equal = equivalent(mutated, left, proof_seconds, power_up=subject.power_up, operands=subject.operands)
     proved = dict.fromkeys(equal, REACHED)
     if subject.ranges and (open_ := [number for number in left if number not in equal]):
         equal = equivalent(mutated, open_, proof_seconds, power_up=subject.power_up, ranges=subject.ranges)
         proved |= dict.fromkeys(equal, RANGED)
-    for number in left:
-        if number not in proved:
-            found[number] = check(number, LENGTHILY)
-    open_ = [number for number in left if number not in proved and not found[number]] if subject.schedules else []
+    unproved = [number for number in left if number not in proved]
+    for done, number in enumerate(unproved):
+        tell(f"without proof, {LONG:,} products: {mutated.mutants[number - 1].line}", done, len(unproved))
+        found[number] = check(number, LENGTHILY)
+    open_ = [number for number in unproved if not found[number]] if subject.schedules else []
     runs = AllOperands(mutated, subject.operands) if open_ else None
-    same = {number for number in open_ if runs and all(runs.alike(number, run) for run in subject.schedules)}
+    same = set[int]()
+    for done, number in enumerate(open_):
+        tell(f"all operands at once: {mutated.mutants[number - 1].line}", done, len(open_))
+        if runs and all(runs.alike(number, run) for run in subject.schedules):
+            same.add(number)
     for number, mutant in enumerate(mutated.mutants, 1):
         if why := found[number]:
             state = "killed"
