@@ -10,12 +10,14 @@ import pytest
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.files import all_names, bus_texts
+from modmill.buses.front import whole
 from modmill.buses.simulate import BusFault
 from modmill.contract import UnsupportedError
-from modmill.cores.behind_bus import bus_faults
+from modmill.cores.behind_bus import bus_faults, product
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.check import _check_bus, text_differences
 from modmill.cores.multiplier.folder import Folder
+from modmill.cores.multiplier.operands import judged, randoms
 from modmill.cores.multiplier.verify import Report
 from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
@@ -63,6 +65,20 @@ def test_an_edit_is_caught(name, right, wrong, caught, folder, tmp_path):
     (tmp_path / name).write_text(text)
     found = faults(tmp_path)
     assert sum(line.startswith(caught) for line in found) == len(found) >= 2 + (name == "bus.v")
+
+
+def test_a_device_that_is_not_in_reset_at_once_is_found():
+    """Planted: the front gives its reset to the device a cycle later. With some contents of registers at power-up, the
+    device then changes a constant in its block RAM."""
+    core, bus = build("kbe", "2^61-1", bus="apb", n=5), find_bus("apb")
+    products = judged(core.contract, randoms(core.contract, 100, 1))
+    exchanges = [product(core.contract, each.a, each.b, each.value) for each in products]
+    text = whole(core.device, bus, core.verilog)
+    assert list(bus_faults(text, core.device, bus, exchanges)) == []
+    late = text.replace("assign core_rst = engine_rst | rst;", "assign core_rst = engine_rst;")
+    assert late != text
+    (fault,) = bus_faults(late, core.device, bus, exchanges)
+    assert "wrong result after power-up" in fault
 
 
 @pytest.mark.parametrize("kind", [engine, circuit_engine])

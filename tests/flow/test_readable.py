@@ -7,6 +7,8 @@ import re
 import pytest
 from cones import differences
 
+from modmill.buses.adapters import find_bus
+from modmill.buses.front import whole
 from modmill.cores.ecc.machine import ecc
 from modmill.cores.multiplier.build import build
 from modmill.designs import DESIGNS
@@ -109,7 +111,9 @@ def unexplained(verilog: str) -> list[str]:
     """The modules whose comment lacks a purpose, a latency or a source."""
     comments = re.findall(r"((?:^//.*\n)*)(?:^\(\*.*\n)*^module (\w+)", verilog, re.MULTILINE)
     assert comments
-    said = re.compile(r"(?s)// (?!Latency)[^.]{6,}.*Latency: \d+ cycles?\b.*\n// Source: \w")
+    said = re.compile(
+        r"(?s)// (?!Latency)[^.]{6,}.*Latency: (?:\d+ cycles?|the cycles of|that of .*cycles)\b.*\n// Source: \w"
+    )
     return [
         name
         for comment, name in comments
@@ -128,7 +132,21 @@ def test_a_module_without_its_comment_is_found(lost):
 def test_an_engine_keeps_its_netlist():
     core = ecc("P-192", "radix64k-ram", {})
     assert differences(core._netlist, core.verilog) == []
-    assert not NUMBERED.search(core.verilog)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("radix64k-ram", {"bus": "axi4-lite"}), ("montgomery-array", {"cores": 2}), ("hbe", {"bus": "ahb-lite"}),
+        ("karatsuba-solinas", {"bus": "wishbone"}), ("sor-2m", {"bus": "apb"}),
+    ],
+)  # fmt: skip
+def test_each_module_of_an_engine_says_what_it_is_for(name, settings):
+    """Its latency and its source, too."""
+    core = ecc("P-192", name, {}, **settings)
+    text = whole(core.device, find_bus(core.bus), core.verilog) if core.bus else core.verilog
+    assert not NUMBERED.search(text)
+    assert unexplained(text) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, ResetInserter
+from amaranth.hdl import Module, ResetInserter, ResetSignal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -54,7 +54,8 @@ class BusFront(wiring.Component):
         m.submodules.adapter, m.submodules.access, m.submodules.jobs = adapter, access, jobs
         for one, other in ((self, adapter), (adapter, access), (access, jobs), (adapter, jobs)):
             _join(m, one, other)
-        m.d.comb += [self.irq.eq(jobs.irq), self.core_rst.eq(jobs.engine_rst)]
+        # at power-up the device must be in reset at once, or what its registers contain could change its constants
+        m.d.comb += [self.irq.eq(jobs.irq), self.core_rst.eq(jobs.engine_rst | ResetSignal())]
         if self.device.operands is None:
             _join(m, self, jobs, "core_")
             return m
@@ -101,7 +102,8 @@ def whole(device: Device, bus: Bus, core: str) -> str:
 
     core_pins = {"clk": "clk", **{name.removeprefix("core_"): name for name in inside}}
     return "".join([
-        f"// {bus.title} front and {device.top}.\nmodule {module_name(device.top)}({', '.join(outside)});\n",
+        f"// {bus.title} front and {device.top}. Latency: the cycles of {device.top} and those of the accesses.\n"
+        f"// Source: a block of Modmill ({__name__})\nmodule {module_name(device.top)}({', '.join(outside)});\n",
         *(declared(f"{p['direction']}put", name, p["width"]) for name, p in outside.items()),
         *(declared("wire", name, p["width"]) for name, p in inside.items()),
         instance(top, {name: name for name in ports}), instance(device.top, core_pins), "endmodule\n\n",

@@ -65,7 +65,7 @@ class JobControl(wiring.Component):
     Engine: streams of words ``i`` and ``o``, with ``o_last`` at the last word of an answer, and ``engine_rst``.
     ``irq`` is high while an enabled event stands in IRQ_STATUS.
 
-    Cost on ECP5: about 250 LUTs and 4 block RAMs. Latency: a word takes 6 cycles from its write to the engine.
+    Cost on ECP5: about 250 LUTs and 4 block RAMs. Latency: 6 cycles from the write of a word to the engine.
     """
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:

@@ -25,6 +25,8 @@ from modmill.report.sheet import split
 
 MULTIPLY = 1
 """Command of a product."""
+POWER_UPS = 100
+"""Most power-ups with further random contents; they take at most as many cycles as all exchanges."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +88,23 @@ def product(contract: Contract, a: int, b: int, wanted: int) -> Exchange:
 
 def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange]) -> Iterator[str]:
     """Yield the faults of a bus.v: what lint finds, and the first one of a simulation in which ``exchanges`` go through
-    the bus. The first exchanges have no answer: they set the device up."""
+    the bus, the last of them also after power-ups with other random contents. The first exchanges have no answer: they
+    set the device up."""
     bare = without_initial_values(split(text)[1])
     faults = [f"{VERILOG}: {line}" for line in lint(bare, module_name(device.top))]
     yield from faults
     if faults:
         return
     try:
-        _through(BusDriver(device, BusSimulator(bare, device, bus)), exchanges)
+        simulator = BusSimulator(bare, device, bus)
+        _through(BusDriver(device, simulator), exchanges)
+        job, left = [*_before(exchanges, last := _last(exchanges)), last], simulator.cycles
+        for seed in range(2, 2 + POWER_UPS):
+            driver = BusDriver(device, again := BusSimulator(bare, device, bus, seed))
+            for exchange in job:
+                _exchange(driver, exchange, f" after power-up {seed}")
+            if (left := left - again.cycles) < 0:
+                break
     except BusFault as fault:
         yield f"{VERILOG}: {fault}"
     except ToolError as error:
@@ -116,7 +127,7 @@ def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
         jobs += bool(exchange.count)
     if driver.read("JOBS") != jobs:
         raise BusFault(f"JOBS is {driver.read('JOBS')} after {jobs} jobs")
-    last = next(exchange for exchange in reversed(exchanges) if exchange.count)
+    last = _last(exchanges)
     for act, cause in (
         (lambda: driver.read("DATA_OUT"), "EMPTY"), (lambda: driver.write("DATA_IN", 1), "LONG"),
         (lambda: driver.write("COMMAND", device.commands[-1].number + 1), "COMMAND"),
@@ -139,13 +150,18 @@ def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
         driver.write("CONTROL", ABORT)
 
 
+def _last(exchanges: Sequence[Exchange]) -> Exchange:
+    """The last message with an answer."""
+    return next(exchange for exchange in reversed(exchanges) if exchange.count)
+
+
 def _before(exchanges: Sequence[Exchange], job: Exchange) -> list[Exchange]:
     """The last message without an answer before a job."""
     found = [exchange for exchange in exchanges[: exchanges.index(job)] if not exchange.count]
     return found[-1:]
 
 
-def _exchange(driver: BusDriver, exchange: Exchange) -> None:
+def _exchange(driver: BusDriver, exchange: Exchange, when: str = "") -> None:
     driver.ready()
     if not exchange.right(driver.run(exchange.command, exchange.words, exchange.count)):
-        raise BusFault(f"{exchange.what} through the bus has a wrong result")
+        raise BusFault(f"{exchange.what} through the bus has a wrong result{when}")

@@ -64,6 +64,7 @@ _FOR_SIMULATION = re.compile(
 )
 _HEAD = re.compile(r"^(?:\(\*[^\n]*\*\)\n)*module (\w+)\(", re.MULTILINE)
 _PARAMETER = re.compile(r"``(\w+)``(?!:)")
+_LATENCY = re.compile(r"Latency: [^.]*\.")
 _COMMENT = re.compile(r"^// .*\n", re.MULTILINE)
 _LIBRARY = {
     "SyncFIFO": "A first-in first-out queue. Latency: 1 cycle from w_en to r_rdy.",
@@ -158,20 +159,20 @@ def _about(origins: Iterable[object], source: str, top: bool) -> str:
     for origin in origins:
         kind = type(origin)
         if kind.__module__.startswith("modmill."):
-            text = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
-            text = _PARAMETER.sub(partial(_number, origin), text).replace("`", "")
+            text, *more = (" ".join(part.split()) for part in (inspect.getdoc(kind) or "").split("\n\n"))
+            text = _with_numbers(text, origin)
             room = kind.__module__.split(".")[1]
             paper = source if room == "designs" or (top and room != "engines") else ""
             where = f"Source: {paper or _BLOCK} ({kind.__module__}.{kind.__qualname__})"
-            return f"{text}{_latency(origin)}\n{where}"
+            return f"{text}{_latency(origin, ' '.join(more))}\n{where}"
         if kind.__name__ in _LIBRARY:
             return f"{_LIBRARY[kind.__name__]}\nSource: the library of Amaranth"
     return ""
 
 
-def _latency(origin: object) -> str:
+def _latency(origin: object, about: str) -> str:
     """The sentence on the latency: of a core from its ``timing``, of a block from ``latency`` or ``registers``, with
-    what their docstring says after "Cycles"."""
+    what their docstring says after "Cycles", or else the one in ``about``, the rest of the docstring."""
     if isinstance(timing := getattr(origin, "timing", None), Timing):
         return f" Latency: {_cycles(timing.latency)}, interval: {_cycles(timing.interval)}."
     for name in ("latency", "registers"):
@@ -179,11 +180,17 @@ def _latency(origin: object) -> str:
             of = (inspect.getdoc(getattr(type(origin), name, "")) or "") if hasattr(type(origin), name) else ""
             of = of.removeprefix("Cycles").rstrip(".").replace("`", "")
             return f" Latency: {_cycles(cycles)}{of}." if cycles else " Latency: 0 cycles, without a register."
-    return ""
+    stated = _LATENCY.search(about)
+    return f" {_with_numbers(stated[0], origin)}" if stated else ""
 
 
 def _cycles(count: int) -> str:
     return f"{count} cycle{'s' * (count != 1)}"
+
+
+def _with_numbers(text: str, origin: object) -> str:
+    """A sentence of a docstring with the values of parameters."""
+    return _PARAMETER.sub(partial(_number, origin), text).replace("`", "")
 
 
 def _number(origin: object, parameter: re.Match[str]) -> str:

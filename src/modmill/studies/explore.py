@@ -333,6 +333,7 @@ class _Run:
         """Record a failure, shrunk if it is the first of its kind."""
         kind = case.design, case.io, outcome.kind
         smaller = case
+        _log.info("%s, to be shrunk: %s: %s", outcome.kind, Failure(case, outcome, case).command, outcome.text)
         if outcome.seconds > self._shrink_seconds:  # no smaller case would be tried in that time
             self._shrunk.add(kind)
         with self._shrinking:

@@ -52,7 +52,8 @@ class CoxSlots(SlotMachine):
     """The machine with ``numbers`` slots. A number at its ports is a `ResiduePair`: words over A, then over B.
 
     Timing does not depend on numbers or slots. Cost: that of `CoxRower`, and registers for the slot numbers of the
-    operations in flight. Raises UnsupportedError if the block RAMs are too small for the numbers.
+    operations in flight. Latency: the cycles of ``distance`` intervals from an operation to the first one that can use
+    its result. Raises UnsupportedError if the block RAMs are too small for the numbers.
     """
 
     kept = ("row", "rower", "branch")

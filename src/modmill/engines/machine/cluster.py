@@ -86,7 +86,10 @@ class Packets:
 
 
 class _Head(wiring.Component):
-    """Decode the heads of packets: each word leaves with a bit for every machine that is to receive it."""
+    """Decode the heads of packets: each word leaves with a bit for every machine that is to receive it.
+
+    Latency: 1 cycle from a word at ``i`` to the same word at ``d``.
+    """
 
     def __init__(self, machines: int, word: int) -> None:
         self._machines, self._word = machines, word
@@ -140,6 +143,8 @@ class _Node(wiring.Component):
     (``e``). u: answers to the head, from this machine (``r``) or from those behind it (``v``). A node accepts a word
     every third cycle from the head, every second one to it. ``clear``: reset of the node; it reaches the next node HOP
     cycles later at ``cleared``, and this node and its machine (``rst``) one cycle after that.
+
+    Latency: 1 cycle for a word in each direction.
     """
 
     def __init__(self, number: int, behind: int, word: int) -> None:
@@ -215,7 +220,7 @@ class _Node(wiring.Component):
 class Router(wiring.Component):
     """Head and nodes: streams ``i`` and ``o`` outside, ``c0`` and ``r0`` to and from machine 0, and so on.
 
-    Cost: about 150 LUTs and 150 registers for each machine, with words of 32 bits. Latency: one cycle for each node in
+    Cost: about 150 LUTs and 150 registers for each machine, with words of 32 bits. Latency: 1 cycle for each node in
     each direction. Throughput: a word every third cycle to the machines, every second cycle back. Raises
     UnsupportedError for fewer than 2 or more than 64 machines.
     """
@@ -316,7 +321,10 @@ def joined(router: str, machine: str, *, top: str, machines: int, word: int, at_
             f".i_data(c{k}_data), .o_valid(r{k}_valid), .o_ready(r{k}_ready), .o_data(r{k}_data), "
             f".o_last(r{k}_last));\n"
         )
-    return f"""module {top}(clk, rst, i_valid, i_ready, i_data, o_valid, o_ready, o_data, o_last);
+    return f"""// {machines} machines behind one pair of word streams.
+// Latency: the cycles of a machine, and 1 cycle for each node in each direction.
+// Source: a block of Modmill ({__name__})
+module {top}(clk, rst, i_valid, i_ready, i_data, o_valid, o_ready, o_data, o_last);
   input clk, rst, i_valid, o_ready;
   input [{word - 1}:0] i_data;
   output i_ready, o_valid, o_last;

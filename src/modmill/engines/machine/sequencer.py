@@ -156,7 +156,10 @@ class _IssueCounter:
 
 
 class DatapathSequencer(Sequencer):
-    """Sequencer of a field unit. Ports as in `Sequencer`."""
+    """Sequencer of a field unit. Ports as in `Sequencer`.
+
+    Latency: the ``cycles`` of the program from ``start`` to the end of ``busy``, independent of operands and digits.
+    """
 
     def __init__(self, core: Multiplier, layout: MicrocodeLayout) -> None:
         timing = layout.timing

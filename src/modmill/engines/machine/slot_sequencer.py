@@ -29,7 +29,8 @@ class SlotSequencer(Sequencer):
     """Sequencer of a slot machine. Ports as in `Sequencer`.
 
     A number is written or read in 4 intervals of the machine. Raises ValueError for an interval that is too short.
-    Cost besides the machine: the table, and registers for five addresses.
+    Cost besides the machine: the table, and registers for five addresses. Latency: the ``cycles`` of the program from
+    ``start`` to the end of ``busy``, independent of operands and digits.
     """
 
     def __init__(self, core: SlotMachine, layout: MicrocodeLayout) -> None:

@@ -45,7 +45,8 @@ class Coprocessor(wiring.Component):
     """The coprocessor around a sequencer: streams of words ``i`` and ``o`` as described above, one message at a time.
 
     Cost besides the field unit: a register as wide as a number with 1 LUT for each bit, the program table, the memory
-    of digits. Latency: ``cycles``, from the last word of a job to the first word of its results, independent of data.
+    of digits. Latency: the cycles of each program, as in the data sheet, from the last word of a job to the first word
+    of its results.
     """
 
     def __init__(self, sequencer: Sequencer) -> None:

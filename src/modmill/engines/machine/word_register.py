@@ -18,7 +18,10 @@ PIECE = 2
 
 class _Piece(wiring.Component):
     """Some words. One cycle after ``shift`` they move down by one, and ``enter`` becomes the highest; one cycle after
-    ``load`` they become ``whole``."""
+    ``load`` they become ``whole``.
+
+    Latency: 2 cycles from ``shift`` or ``load`` to ``number``.
+    """
 
     def __init__(self, words: int, word: int) -> None:
         self._word = word
@@ -44,7 +47,8 @@ class WordRegister(wiring.Component):
     ``acts`` is high one cycle after ``shift``; in that cycle the number moves down by one word and ``enter`` becomes
     its highest word. One cycle after ``load`` the number becomes ``whole``. ``quiet``: no shift or load is pending.
     ``kept`` names the pieces: synthesis must not merge their control registers.
-    Cost: a register and a LUT for each bit, three registers for each piece.
+    Cost: a register and a LUT for each bit, three registers for each piece. Latency: 2 cycles from ``shift`` or
+    ``load`` to ``number``.
     """
 
     kept = ("piece",)
