@@ -36,7 +36,7 @@ from modmill.version import __version__
 
 Progress = Callable[[str, int, int], None]
 
-BEHIND = 24
+BEHIND = 100
 """A case is drawn after the outcome of the case this number earlier is known, so that the sequence depends only on the
 seed."""
 SHRUNK = 20

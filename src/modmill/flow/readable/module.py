@@ -109,9 +109,9 @@ class Module:
         self.memories: list[str] = []
         self.statements: list[Statement] = []
         self._signed: set[str] = set()
-        lines = found["body"].splitlines()
-        while lines:
-            lines = lines[self._item(lines) :]
+        lines, at = found["body"].splitlines(), 0
+        while at < len(lines):
+            at = self._item(lines, at)
         self._used = {*self.nets, *self.words, *(statement.name for statement in self.statements)}
 
     def width(self, e: Expr) -> int:
@@ -149,33 +149,34 @@ class Module:
         self.nets = {new.get(name, name): bits for name, bits in self.nets.items()}
         self.registers = {new.get(name, name) for name in self.registers}
 
-    def _item(self, lines: list[str]) -> int:
-        """Read one item; return the number of its lines."""
-        line = lines[0]
+    def _item(self, lines: list[str], at: int) -> int:
+        """Read the item that begins with line ``at``; return the line after it."""
+        line = lines[at]
         if declared := _DECLARED.fullmatch(line):
             self._declare(line, *declared.groups())
-            return 1
+            return at + 1
         if line.startswith("  assign "):
             left, value = line.removeprefix("  assign ").removesuffix(";").split(" = ", 1)
             target = parsed(left)
             slot = Slot(self._value(value, self.width(target)), self.width(target))
             self.statements.append(Statement("assign", [f"  assign {target} = ", slot, ";\n"], target))
-            return 1
+            return at + 1
         if clocked := _CLOCKED.fullmatch(line):
-            inner = next(k for k, text in enumerate([*lines[1:], "  "], 1) if not text.startswith("    "))
-            self._clocked(clocked[1], lines[1:inner])
-            return inner + bool(clocked[2])
+            end = next((k for k in range(at + 1, len(lines)) if not lines[k].startswith("    ")), len(lines))
+            self._clocked(clocked[1], lines[at + 1 : end])
+            return end + bool(clocked[2])
         last = next((end for start, end in _ENDS.items() if re.match(start, line)), "")
         if not last:
             raise ValueError(f"unknown item in module {self.name}: {line}")
-        block = lines[: lines.index(last) + 1]
+        end = lines.index(last, at) + 1
+        block = lines[at:end]
         if last == "  endfunction":
             self._selection("\n".join(block))
         elif last == "  );":
             self._instance(block)
         else:
             self.statements.append(Statement("text", ["\n".join(block) + "\n"]))
-        return len(block)
+        return end
 
     def _declare(
         self, line: str, kind: str, signed: str | None, high: str | None, name: str, memory: str | None
