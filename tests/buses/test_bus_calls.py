@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.device import Device
@@ -29,6 +30,7 @@ from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.ecc.points import BLIND
 from modmill.engines.machine.layout import words_of
 from modmill.engines.microcode.interpreter import run as interpreted
+from modmill.numbers.curves.encoding import decode_edwards
 from modmill.numbers.curves.projective import multiples
 
 BUS = find_bus("wishbone")
@@ -65,10 +67,11 @@ def compiled(core, folder, device=None):
 
 
 def linked(folder):
-    """The library of the files in a folder."""
+    """The library of the files in a folder; undefined behaviour ends the process."""
     (folder / "hooks.h").write_text(HOOKS)
     (folder / "hooks.c").write_text("uint32_t (*bus_read)(uint32_t);\nvoid (*bus_write)(uint32_t, uint32_t);\n")
-    command = [*ZIG, *STRICT, "-shared", "-fPIC", "-include", "hooks.h", "ecc.c", "ecc_calls.c", "hooks.c"]
+    traps = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
+    command = [*ZIG, *STRICT, *traps, "-shared", "-fPIC", "-include", "hooks.h", "ecc.c", "ecc_calls.c", "hooks.c"]
     subprocess.run([*command, "-o", "calls.so"], cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "calls.so"))
 
@@ -559,3 +562,67 @@ def test_a_signature_on_the_simulated_bus(tmp_path):
     error, r, s = calls.bytes("ecdsa_sign", sizes, *given)
     assert error == 0 and verified(core.curve, Q, hashed, r, s)
     assert calls.bytes("ecdsa_verify", [], r, s, hashed, len(hashed), Q) == (0,)
+
+
+def ed25519(calls, seed, message):
+    """(error, signature, public key) of a message by the calls."""
+    error, key = calls.bytes("ed25519_public", [32], seed)
+    signed, signature = calls.bytes("ed25519_sign", [64], message, len(message), seed)
+    return error or signed, signature, key
+
+
+@on("ed25519")
+@pytest.mark.parametrize("size", [0, 1, 47, 48, 63, 64, 79, 80, 200, 1023])
+def test_ed25519_signs_and_verifies_as_another_library_does(size, calls):
+    """Lengths at which a hash input fills a block or its length needs another one."""
+    rnd = random.Random(size)
+    seed, message = rnd.randbytes(32), rnd.randbytes(size)
+    key = Ed25519PrivateKey.from_private_bytes(seed)
+    public = key.public_key().public_bytes_raw()
+    assert ed25519(calls, seed, message) == (0, key.sign(message), public)
+    assert calls.bytes("ed25519_verify", [], key.sign(message), message, size, public) == (0,)
+    for at in (0, 31, 32, 40):
+        wrong = bytearray(key.sign(message))
+        wrong[at] ^= 1
+        assert calls.bytes("ed25519_verify", [], bytes(wrong), message, size, public) == (RESULT,)
+    assert calls.bytes("ed25519_verify", [], key.sign(message), message + b"x", size + 1, public) == (RESULT,)
+
+
+@on("ed25519")
+def test_an_ed25519_signature_has_one_form(calls):
+    """S + n is refused, and as a public key a y that is not below p, one without an x, and x = 0 with a sign."""
+    curve, message, key = calls.core.curve, b"message", Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+    public, signature = key.public_key().public_bytes_raw(), key.sign(message)
+    longer = signature[:32] + (int.from_bytes(signature[32:], "little") + curve.n).to_bytes(32, "little")
+    assert calls.bytes("ed25519_verify", [], longer, message, 7, public) == (RESULT,)
+    alone = next(y for y in range(2, 20) if not encodes(curve, y))
+    for y in (curve.p, curve.p + 1, alone, 1 | 1 << 255, curve.p - 1 | 1 << 255):
+        assert calls.bytes("ed25519_verify", [], signature, message, 7, y.to_bytes(32, "little")) == (POINT,)
+    for y in (1, 3):  # points, of which the first is the neutral element
+        assert encodes(curve, y)
+        assert calls.bytes("ed25519_verify", [], signature, message, 7, y.to_bytes(32, "little")) == (RESULT,)
+
+
+def encodes(curve, y):
+    """Whether a number encodes a point."""
+    try:
+        decode_edwards(curve, y.to_bytes(32, "little"))
+    except ValueError:
+        return False
+    return True
+
+
+@on("ed25519")
+@pytest.mark.parametrize("operation", ["multiply-base", "multiply-add", "multiply-two"])
+def test_an_ed25519_signature_with_a_fault_is_not_released(operation, calls):
+    calls.bus.fault = flipped(operation, 3)
+    assert calls.bytes("ed25519_sign", [64], b"message", 7, bytes(range(32))) == (RESULT, bytes(64))
+
+
+@on("ed25519")
+def test_another_point_is_not_signed_with(calls):
+    """A fault that gives r B a wrong value on the curve is found by the verification."""
+    curve = calls.core.curve
+    wrong = multiples(curve, [(5, curve.base)])
+    calls.bus.fault = lambda name, numbers: [*wrong, *numbers[2:]] if name == "multiply-base" else numbers
+    assert calls.bytes("ed25519_sign", [64], b"message", 7, bytes(range(32))) == (RESULT, bytes(64))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from math import isqrt
 from typing import Any
 
 from modmill.buses.device import WORD
@@ -21,7 +22,8 @@ from modmill.engines.ecc.recoding import Both, Comb, Gray, Odd, Signed
 from modmill.engines.ecc.weierstrass import TwoScalars
 from modmill.engines.machine.layout import words_of
 from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
-from modmill.numbers.curves.named import CURVE448, CURVE25519
+from modmill.numbers.curves.named import CURVE448, CURVE25519, ED25519
+from modmill.numbers.primes import is_prime
 
 ERRORS = (
     ("RANGE", "a scalar, a coordinate or the factor `blind` is out of range"),
@@ -128,7 +130,7 @@ class Calls:
     @property
     def used(self) -> tuple[Operation, ...]:
         """The operations that the calls run."""
-        calls = {"signature": self.signs, "quotients": self.verifies}
+        calls = {"signature": self.signs, "quotients": self.verifies, "multiply-add": self.eddsa}
         return tuple(o for o in self.operations if calls.get(o.name, not o.order))
 
     @property
@@ -155,6 +157,20 @@ class Calls:
     def verifies(self) -> bool:
         """Whether there is a call for its verification."""
         return self.protocols and {"multiply-two", "quotients"} <= self.op.keys()
+
+    @property
+    def eddsa(self) -> bool:
+        """Whether there are calls for a public key and for a signature by Ed25519."""
+        return (
+            self.curve == ED25519
+            and self.bits >= self.order_bits
+            and {"multiply-base", "multiply-add"} <= self.op.keys()
+        )
+
+    @property
+    def eddsa_verifies(self) -> bool:
+        """Whether there is a call for its verification."""
+        return self.eddsa and "multiply-two" in self.op
 
     @property
     def split(self) -> Endomorphism | None:
@@ -198,10 +214,29 @@ def shown(number: int, words: int) -> str:
     return listed(words_of(number, words, WORD))
 
 
-def listed(words: Sequence[int]) -> str:
-    """Words as an initializer in C."""
-    lines = (words[k : k + _LINE] for k in range(0, len(words), _LINE))
-    return "{\n" + ",\n".join("    " + ", ".join(f"0x{word:08x}u" for word in line) for line in lines) + "\n}"
+def listed(words: Sequence[int], bits: int = WORD) -> str:
+    """Words of ``bits`` bits, 32 or 64, as an initializer in C."""
+    each = _LINE * WORD // bits
+    suffix = "u" if bits == WORD else "ull"
+    lines = (words[k : k + each] for k in range(0, len(words), each))
+    shown = (", ".join(f"0x{word:0{bits // 4}x}{suffix}" for word in line) for line in lines)
+    return "{\n" + ",\n".join(f"    {line}" for line in shown) + "\n}"
+
+
+def sha512_constants() -> tuple[list[int], list[int]]:
+    """The first value of SHA-512 and the constants of its rounds: the 64 bits after the point of the square roots of
+    the first 8 primes, and of the cube roots of the first 80. Source: FIPS 180-4, Sections 4.2.3 and 5.3.5."""
+    primes = [n for n in range(2, 410) if is_prime(n)]
+    return [isqrt(n << 128) % 2**64 for n in primes[:8]], [_cube_root(n << 192) % 2**64 for n in primes]
+
+
+def _cube_root(number: int) -> int:
+    """The integer below the cube root, bit by bit."""
+    root = 0
+    for k in reversed(range(number.bit_length() // 3 + 1)):
+        if (root | 1 << k) ** 3 <= number:
+            root |= 1 << k
+    return root
 
 
 def file_names(top: str) -> dict[str, str]:
@@ -211,7 +246,9 @@ def file_names(top: str) -> dict[str, str]:
 
 def context(calls: Calls) -> dict[str, Any]:
     """What the two templates need besides the names of the device."""
+    first, rounds = sha512_constants()
     return {
         "c": calls, "errors": ERRORS, "first_error": FIRST_ERROR, "words_for": words_for, "number": shown,
-        "listed": listed, "signed_offset": signed_offset,
+        "listed": listed, "signed_offset": signed_offset, "pow": pow, "sha512_first": first, "sha512_rounds": rounds,
+        "listed_long": partial(listed, bits=64),
     }  # fmt: skip
