@@ -10,6 +10,9 @@
 #ifdef WITH_x25519
 #include "x25519_calls.h"
 #endif
+#ifdef WITH_ed25519
+#include "ed25519_calls.h"
+#endif
 #ifdef WITH_p256
 #include "p256_calls.h"
 #endif
@@ -144,6 +147,24 @@ static modmill_error x25519_key(const modmill_engines *engines, unsigned char *p
     return x25519_exchange(engines, point, scalar, base);
 }
 #endif
+#ifdef WITH_ed25519
+static modmill_error ed25519_key(const modmill_engines *engines, unsigned char *public_key, const unsigned char *seed)
+{
+    CALL(ed25519, ED25519, ed25519_ed25519_public(&engine, public_key, seed));
+}
+
+static modmill_error ed25519_sign(const modmill_engines *engines, unsigned char *signature,
+                                  const unsigned char *message, size_t length, const unsigned char *seed)
+{
+    CALL(ed25519, ED25519, ed25519_ed25519_sign(&engine, signature, message, length, seed));
+}
+
+static modmill_error ed25519_verify(const modmill_engines *engines, const unsigned char *signature,
+                                    const unsigned char *message, size_t length, const unsigned char *public_key)
+{
+    CALL(ed25519, ED25519, ed25519_ed25519_verify(&engine, signature, message, length, public_key));
+}
+#endif
 #ifdef WITH_p256
 SIGNING(p256, P256)
 #endif
@@ -157,18 +178,22 @@ SIGNING(secp256k1, SECP256K1)
 const modmill_curve modmill_curves[] = {
 #ifdef WITH_x25519
     {"X25519", {"x25519", NULL, NULL}, "x25519", {"x25519", NULL}, 0x001d, 0, 253, 32, 1, x25519_key,
-     x25519_exchange, NULL, NULL, NULL},
+     x25519_exchange, NULL, NULL, NULL, NULL, NULL},
+#endif
+#ifdef WITH_ed25519
+    {"ED25519", {"ed25519", NULL, NULL}, "ed25519", {NULL, NULL}, 0, 0, 256, 32, 1, ed25519_key, NULL, NULL, NULL, NULL,
+     ed25519_sign, ed25519_verify},
 #endif
 #ifdef WITH_p256
     {"prime256v1", {"P-256", "secp256r1", "p256"}, "p256", {"secp256r1", "P-256"}, 0x0017, 0, 256, 32, 0, p256_key,
-     p256_exchange, p256_sign, p256_verify, p256_check_scalar},
+     p256_exchange, p256_sign, p256_verify, p256_check_scalar, NULL, NULL},
 #endif
 #ifdef WITH_p384
     {"secp384r1", {"P-384", "p384", NULL}, "p384", {"secp384r1", "P-384"}, 0x0018, 0, 384, 48, 0, p384_key,
-     p384_exchange, p384_sign, p384_verify, p384_check_scalar},
+     p384_exchange, p384_sign, p384_verify, p384_check_scalar, NULL, NULL},
 #endif
 #ifdef WITH_secp256k1
     {"secp256k1", {NULL, NULL, NULL}, "secp256k1", {"secp256k1", NULL}, 0x0016, TLS1_2_VERSION, 256, 32, 0,
-     secp256k1_key, secp256k1_exchange, secp256k1_sign, secp256k1_verify, secp256k1_check_scalar},
+     secp256k1_key, secp256k1_exchange, secp256k1_sign, secp256k1_verify, secp256k1_check_scalar, NULL, NULL},
 #endif
     {.name = NULL}};

@@ -29,9 +29,9 @@ typedef struct {
     int tls_most; /* the last version of TLS that has it; 0: all */
     int bits;     /* of the order; the bytes of an order and of a coordinate are as many */
     size_t bytes; /* of a number */
-    int montgomery;
+    int raw; /* keys are byte strings, as in RFC 7748 and RFC 8032 */
 
-    /* After an error the results are 0. The point of `public_key` begins after one byte, but for a ladder. */
+    /* After an error the results are 0. The point of `public_key` begins after one byte, but for a raw key. */
     modmill_error (*public_key)(const modmill_engines *engines, unsigned char *point, const unsigned char *scalar);
     modmill_error (*exchange)(const modmill_engines *engines, unsigned char *secret, const unsigned char *scalar,
                     const unsigned char *point);
@@ -39,7 +39,11 @@ typedef struct {
                 size_t length, const unsigned char *scalar, const unsigned char *nonce);
     modmill_error (*verify)(const modmill_engines *engines, const unsigned char *r, const unsigned char *s,
                   const unsigned char *digest, size_t length, const unsigned char *point);
-    int (*check_scalar)(const unsigned char *scalar); /* 0 if it is in [1, n); NULL for a ladder: all are right */
+    int (*check_scalar)(const unsigned char *scalar); /* 0 if it is in [1, n); NULL for a raw key: all are right */
+    modmill_error (*sign_message)(const modmill_engines *engines, unsigned char *signature,
+                                  const unsigned char *message, size_t length, const unsigned char *seed);
+    modmill_error (*verify_message)(const modmill_engines *engines, const unsigned char *signature,
+                                    const unsigned char *message, size_t length, const unsigned char *public_key);
 } modmill_curve;
 
 extern const modmill_curve modmill_curves[]; /* ends with a curve without a name */

@@ -2,7 +2,7 @@
 /* Copyright The Modmill authors */
 /* An OpenSSL 3 provider on Modmill's coprocessors for curves.
  *
- * Key exchange X25519 and ECDH, and ECDSA, run on devices that `modmill serve` simulates; engines.c connects to them.
+ * Key exchange X25519 and ECDH, and signatures ECDSA and Ed25519, run on devices that `modmill serve` simulates; engines.c connects to them.
  * Nothing falls back: without its device an operation fails. Hashes and random numbers are libcrypto's.
  *
  * In openssl.cnf, the provider's section names the socket of each device:
@@ -39,9 +39,13 @@ static OSSL_FUNC_core_new_error_fn *core_new_error;
 static OSSL_FUNC_core_set_error_debug_fn *core_set_debug;
 static OSSL_FUNC_core_vset_error_fn *core_vset_error;
 
+#define OPERATIONS (OSSL_OP_SIGNATURE + 1) /* the numbers of the operations here are below it */
+#define MOST_OFFERS 4
+
 typedef struct {
     const OSSL_CORE_HANDLE *handle;
     modmill_engines *engines;
+    OSSL_ALGORITHM found[OPERATIONS][MOST_OFFERS]; /* by operation; the last one has no name */
 } provider;
 
 static void say(const OSSL_CORE_HANDLE *handle, uint32_t reason, const char *form, ...)
@@ -71,12 +75,12 @@ typedef struct {
     const modmill_curve *curve; /* NULL: not known yet */
     int has_public, has_private;
     unsigned char public_key[POINT]; /* as TLS sends it */
-    unsigned char private_key[NUMBER]; /* X25519: as in the RFC; else most significant byte first */
+    unsigned char private_key[NUMBER]; /* X25519, Ed25519: as in the RFC; else most significant byte first */
 } key;
 
 static size_t public_size(const modmill_curve *curve)
 {
-    return curve->montgomery ? curve->bytes : 2 * curve->bytes + 1;
+    return curve->raw ? curve->bytes : 2 * curve->bytes + 1;
 }
 
 static key *key_new(provider *of, const modmill_curve *curve)
@@ -98,6 +102,11 @@ static void *ec_new(void *of)
 static void *x25519_new(void *of)
 {
     return key_new(of, modmill_find("X25519"));
+}
+
+static void *ed25519_new(void *of)
+{
+    return key_new(of, modmill_find("ED25519"));
 }
 
 static void key_free(void *freed)
@@ -151,9 +160,9 @@ static int key_match(const void *one, const void *other, int selection)
 
 static int take_public(key *to, const unsigned char *bytes, size_t size)
 {
-    if (to->curve == NULL || size != public_size(to->curve) || (!to->curve->montgomery && bytes[0] != UNCOMPRESSED)) {
+    if (to->curve == NULL || size != public_size(to->curve) || (!to->curve->raw && bytes[0] != UNCOMPRESSED)) {
         say(to->of->handle, PROV_R_INVALID_KEY, "a public key must be %s",
-            to->curve == NULL ? "of a known curve" : to->curve->montgomery ? "of its curve's size" : "an uncompressed point");
+            to->curve == NULL ? "of a known curve" : to->curve->raw ? "of its curve's size" : "an uncompressed point");
         return 0;
     }
     memcpy(to->public_key, bytes, size);
@@ -167,7 +176,7 @@ static int make_public(key *of)
     if (of->has_public || !of->has_private)
         return of->has_public;
     of->has_public = told(of->of, of->curve, of->curve->public_key(of->of->engines, of->public_key, of->private_key));
-    if (of->has_public && !of->curve->montgomery)
+    if (of->has_public && !of->curve->raw)
         of->public_key[0] = UNCOMPRESSED;
     return of->has_public;
 }
@@ -196,7 +205,7 @@ static int key_import(void *into, int selection, const OSSL_PARAM params[])
     if (!find_group(to, params))
         return 0;
     if ((selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0 && private_key != NULL) {
-        if (to->curve->montgomery) {
+        if (to->curve->raw) {
             if (private_key->data_size != to->curve->bytes)
                 return 0;
             memcpy(to->private_key, private_key->data, to->curve->bytes);
@@ -229,7 +238,7 @@ static const OSSL_PARAM *key_types(int selection)
     return types;
 }
 
-static const OSSL_PARAM *x25519_types(int selection)
+static const OSSL_PARAM *raw_types(int selection)
 {
     static const OSSL_PARAM types[] = {
         OSSL_PARAM_octet_string(OSSL_PKEY_PARAM_PUB_KEY, NULL, 0),
@@ -248,12 +257,12 @@ static int key_export(void *from, int selection, OSSL_CALLBACK *give, void *argu
 
     if (old->curve == NULL)
         return 0;
-    if (!old->curve->montgomery)
+    if (!old->curve->raw)
         *next++ = OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)old->curve->name, 0);
     if ((selection & OSSL_KEYMGMT_SELECT_PUBLIC_KEY) != 0 && make_public(old))
         *next++ = OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, old->public_key, public_size(old->curve));
     if ((selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0 && old->has_private) {
-        if (old->curve->montgomery) {
+        if (old->curve->raw) {
             *next++ = OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PRIV_KEY, old->private_key, old->curve->bytes);
         } else {
             BIGNUM *const number = BN_bin2bn(old->private_key, (int)old->curve->bytes, NULL);
@@ -278,6 +287,12 @@ static int set_size(OSSL_PARAM params[], const char *name, int value)
     return asked == NULL || OSSL_PARAM_set_int(asked, value);
 }
 
+/* Bytes of the longest secret or signature. */
+static size_t most_size(const modmill_curve *curve)
+{
+    return curve->sign_message != NULL ? 2 * curve->bytes : curve->raw ? curve->bytes : 2 * curve->bytes + 8;
+}
+
 static int key_get_params(void *of, OSSL_PARAM params[])
 {
     key *const asked = of;
@@ -288,13 +303,16 @@ static int key_get_params(void *of, OSSL_PARAM params[])
         return 0;
     if (!set_size(params, OSSL_PKEY_PARAM_BITS, curve->bits) ||
         !set_size(params, OSSL_PKEY_PARAM_SECURITY_BITS, (int)(4 * curve->bytes)) ||
-        !set_size(params, OSSL_PKEY_PARAM_MAX_SIZE, (int)(curve->montgomery ? curve->bytes : 2 * curve->bytes + 8)))
+        !set_size(params, OSSL_PKEY_PARAM_MAX_SIZE, (int)most_size(curve)))
+        return 0;
+    found = OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_MANDATORY_DIGEST); /* a message is signed, not its digest */
+    if (found != NULL && curve->sign_message != NULL && !OSSL_PARAM_set_utf8_string(found, ""))
         return 0;
     found = OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_GROUP_NAME);
     if (found != NULL && !OSSL_PARAM_set_utf8_string(found, curve->name))
         return 0;
     found = OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_DEFAULT_DIGEST);
-    if (found != NULL && !curve->montgomery && !OSSL_PARAM_set_utf8_string(found, "SHA256"))
+    if (found != NULL && !curve->raw && !OSSL_PARAM_set_utf8_string(found, "SHA256"))
         return 0;
     found = OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY);
     if (found == NULL)
@@ -309,6 +327,7 @@ static const OSSL_PARAM *key_gettable(void *of)
         OSSL_PARAM_int(OSSL_PKEY_PARAM_BITS, NULL), OSSL_PARAM_int(OSSL_PKEY_PARAM_SECURITY_BITS, NULL),
         OSSL_PARAM_int(OSSL_PKEY_PARAM_MAX_SIZE, NULL), OSSL_PARAM_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, NULL, 0),
         OSSL_PARAM_utf8_string(OSSL_PKEY_PARAM_DEFAULT_DIGEST, NULL, 0),
+        OSSL_PARAM_utf8_string(OSSL_PKEY_PARAM_MANDATORY_DIGEST, NULL, 0),
         OSSL_PARAM_octet_string(OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY, NULL, 0),
         OSSL_PARAM_octet_string(OSSL_PKEY_PARAM_PUB_KEY, NULL, 0), OSSL_PARAM_END};
 
@@ -355,6 +374,13 @@ static void *x25519_gen_init(void *of, int selection, const OSSL_PARAM params[])
     return x25519_new(of);
 }
 
+static void *ed25519_gen_init(void *of, int selection, const OSSL_PARAM params[])
+{
+    (void)selection;
+    (void)params;
+    return ed25519_new(of);
+}
+
 static int gen_set_template(void *into, void *from)
 {
     ((key *)into)->curve = ((key *)from)->curve;
@@ -366,7 +392,7 @@ static int gen_set_params(void *into, const OSSL_PARAM params[])
     key *const to = into;
 
     return params == NULL || OSSL_PARAM_locate_const(params, OSSL_PKEY_PARAM_GROUP_NAME) == NULL ||
-           (to->curve != NULL && to->curve->montgomery) || find_group(to, params);
+           (to->curve != NULL && to->curve->raw) || find_group(to, params);
 }
 
 static const OSSL_PARAM *gen_settable(void *into, void *of)
@@ -376,13 +402,13 @@ static const OSSL_PARAM *gen_settable(void *into, void *of)
     return key_types(0);
 }
 
-/* A random number below the order, which is not 0; any bytes for a ladder. */
+/* A random number below the order, which is not 0; any bytes for a raw key. */
 static int random_scalar(const modmill_curve *curve, unsigned char *bytes)
 {
     for (;;) {
         if (RAND_priv_bytes(bytes, (int)curve->bytes) <= 0)
             return 0;
-        if (curve->montgomery || curve->check_scalar(bytes) == 0)
+        if (curve->raw || curve->check_scalar(bytes) == 0)
             return 1;
     }
 }
@@ -433,7 +459,10 @@ static const OSSL_DISPATCH ec_keys[] = {
     FUNCTION(OSSL_FUNC_KEYMGMT_QUERY_OPERATION_NAME, ec_operation), KEYS};
 static const OSSL_DISPATCH x25519_keys[] = {
     FUNCTION(OSSL_FUNC_KEYMGMT_NEW, x25519_new), FUNCTION(OSSL_FUNC_KEYMGMT_GEN_INIT, x25519_gen_init),
-    FUNCTION(OSSL_FUNC_KEYMGMT_IMPORT_TYPES, x25519_types), FUNCTION(OSSL_FUNC_KEYMGMT_EXPORT_TYPES, x25519_types), KEYS};
+    FUNCTION(OSSL_FUNC_KEYMGMT_IMPORT_TYPES, raw_types), FUNCTION(OSSL_FUNC_KEYMGMT_EXPORT_TYPES, raw_types), KEYS};
+static const OSSL_DISPATCH ed25519_keys[] = {
+    FUNCTION(OSSL_FUNC_KEYMGMT_NEW, ed25519_new), FUNCTION(OSSL_FUNC_KEYMGMT_GEN_INIT, ed25519_gen_init),
+    FUNCTION(OSSL_FUNC_KEYMGMT_IMPORT_TYPES, raw_types), FUNCTION(OSSL_FUNC_KEYMGMT_EXPORT_TYPES, raw_types), KEYS};
 
 /* ------------------------------------------------------------------------------------------------- key exchange */
 
@@ -509,7 +538,7 @@ static int exchange_derive(void *of, unsigned char *secret, size_t *size, size_t
         say(now->of->handle, PROV_R_OUTPUT_BUFFER_TOO_SMALL, "a secret of %s has %zu bytes", curve->name, curve->bytes);
         return 0;
     }
-    peer = now->peer->public_key + !curve->montgomery;
+    peer = now->peer->public_key + !curve->raw;
     return told(now->of, curve, curve->exchange(now->of->engines, secret, now->own->private_key, peer));
 }
 
@@ -635,7 +664,7 @@ static int sign(void *of, unsigned char *signature, size_t *size, size_t room, c
     BIGNUM *br, *bs;
     int count = 0, right;
 
-    *size = 2 * curve->bytes + 8;
+    *size = most_size(curve);
     if (signature == NULL)
         return 1;
     if (room < *size)
@@ -720,16 +749,67 @@ static int digest_verify_final(void *of, const unsigned char *signature, size_t 
            verify(of, signature, size, digest, length);
 }
 
-/* AlgorithmIdentifier of ecdsa-with-SHA256, -384, -512: what X.509 names in a signed certificate. */
+/* Ed25519 signs a message as a whole. */
+static int message_init(void *of, const char *name, void *own, const OSSL_PARAM params[])
+{
+    signer *const now = of;
+
+    (void)params;
+    if (name != NULL && name[0] != '\0') {
+        say(now->of->handle, PROV_R_INVALID_DIGEST, "Ed25519 takes no hash, not even %s", name);
+        return 0;
+    }
+    return signer_init(now, own, NULL);
+}
+
+static int message_sign_init(void *of, const char *name, void *own, const OSSL_PARAM params[])
+{
+    return message_init(of, name, own, params) && ((signer *)of)->own->has_private;
+}
+
+static int message_verify_init(void *of, const char *name, void *own, const OSSL_PARAM params[])
+{
+    return message_init(of, name, own, params) && make_public(((signer *)of)->own);
+}
+
+static int message_sign(void *of, unsigned char *signature, size_t *size, size_t room, const unsigned char *message,
+                        size_t length)
+{
+    signer *const now = of;
+    const modmill_curve *const curve = now->own->curve;
+
+    *size = most_size(curve);
+    if (signature == NULL)
+        return 1;
+    return room >= *size &&
+           told(now->of, curve,
+                curve->sign_message(now->of->engines, signature, message, length, now->own->private_key));
+}
+
+static int message_verify(void *of, const unsigned char *signature, size_t size, const unsigned char *message,
+                          size_t length)
+{
+    signer *const now = of;
+    const modmill_curve *const curve = now->own->curve;
+
+    return size == most_size(curve) &&
+           told(now->of, curve,
+                curve->verify_message(now->of->engines, signature, message, length, now->own->public_key));
+}
+
+/* AlgorithmIdentifier of ecdsa-with-SHA256, -384, -512 and Ed25519: what X.509 names in a signed certificate. */
 static int signer_get_params(void *of, OSSL_PARAM params[])
 {
     static const unsigned char with_sha2[] = {0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02};
+    static const unsigned char ed25519[] = {0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70};
     const signer *const now = of;
     OSSL_PARAM *const algorithm = OSSL_PARAM_locate(params, OSSL_SIGNATURE_PARAM_ALGORITHM_ID);
     unsigned char shown[sizeof with_sha2];
 
     if (algorithm == NULL)
         return 1;
+    if (now->own != NULL && now->own->curve->raw)
+        return OSSL_PARAM_set_octet_string(algorithm, ed25519, sizeof ed25519);
     memcpy(shown, with_sha2, sizeof shown);
     if (now->hash == NULL)
         return 0;
@@ -776,33 +856,69 @@ static const OSSL_DISPATCH signatures[] = {
     FUNCTION(OSSL_FUNC_SIGNATURE_SET_CTX_PARAMS, signer_set_params),
     FUNCTION(OSSL_FUNC_SIGNATURE_SETTABLE_CTX_PARAMS, signer_settable), {0, NULL}};
 
+static const OSSL_DISPATCH message_signatures[] = {
+    FUNCTION(OSSL_FUNC_SIGNATURE_NEWCTX, signer_new), FUNCTION(OSSL_FUNC_SIGNATURE_FREECTX, signer_free),
+    FUNCTION(OSSL_FUNC_SIGNATURE_DUPCTX, signer_dup),
+    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_SIGN_INIT, message_sign_init),
+    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_SIGN, message_sign),
+    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_VERIFY_INIT, message_verify_init),
+    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_VERIFY, message_verify),
+    FUNCTION(OSSL_FUNC_SIGNATURE_GET_CTX_PARAMS, signer_get_params),
+    FUNCTION(OSSL_FUNC_SIGNATURE_GETTABLE_CTX_PARAMS, signer_gettable), {0, NULL}};
+
 /* ------------------------------------------------------------------------------------------------------ provider */
 
 static const char PROPERTIES[] = "provider=modmill";
 
+typedef struct {
+    int operation;
+    const char *curve; /* "": any with ECDSA */
+    OSSL_ALGORITHM algorithm;
+} offer;
+
+static const offer offers[] = {
+    {OSSL_OP_KEYMGMT, "", {"EC:id-ecPublicKey", PROPERTIES, ec_keys, "curves of Modmill's engines"}},
+    {OSSL_OP_KEYMGMT, "X25519", {"X25519", PROPERTIES, x25519_keys, "X25519 on Modmill's engine"}},
+    {OSSL_OP_KEYMGMT, "ED25519", {"ED25519", PROPERTIES, ed25519_keys, "Ed25519 on Modmill's engine"}},
+    {OSSL_OP_KEYEXCH, "", {"ECDH", PROPERTIES, exchanges, "ECDH"}},
+    {OSSL_OP_KEYEXCH, "X25519", {"X25519", PROPERTIES, exchanges, "X25519"}},
+    {OSSL_OP_SIGNATURE, "", {"ECDSA", PROPERTIES, signatures, "ECDSA"}},
+    {OSSL_OP_SIGNATURE, "ED25519", {"ED25519", PROPERTIES, message_signatures, "Ed25519"}}};
+
+#define OFFERS (sizeof offers / sizeof offers[0])
+
+/* Whether an engine for it is built in. */
+static int is_built_in(const char *name)
+{
+    const modmill_curve *curve;
+
+    if (name[0] != '\0')
+        return modmill_find(name) != NULL;
+    for (curve = modmill_curves; curve->name != NULL && curve->raw; curve++)
+        ;
+    return curve->name != NULL;
+}
+
+/* The algorithms of an operation that are built in; OpenSSL takes the others elsewhere. */
 static const OSSL_ALGORITHM *query(void *of, int operation, int *no_cache)
 {
-    static const OSSL_ALGORITHM keys[] = {
-        {"EC:id-ecPublicKey", PROPERTIES, ec_keys, "curves of Modmill's engines"},
-        {"X25519", PROPERTIES, x25519_keys, "X25519 on Modmill's engine"}, {NULL, NULL, NULL, NULL}};
-    static const OSSL_ALGORITHM exchanged[] = {
-        {"ECDH", PROPERTIES, exchanges, "ECDH"}, {"X25519", PROPERTIES, exchanges, "X25519"}, {NULL, NULL, NULL, NULL}};
-    static const OSSL_ALGORITHM signed_[] = {{"ECDSA", PROPERTIES, signatures, "ECDSA"}, {NULL, NULL, NULL, NULL}};
+    OSSL_ALGORITHM *found;
+    size_t k, count = 0;
 
-    (void)of;
     *no_cache = 0;
-    switch (operation) {
-    case OSSL_OP_KEYMGMT: return keys;
-    case OSSL_OP_KEYEXCH: return exchanged;
-    case OSSL_OP_SIGNATURE: return signed_;
-    default: return NULL;
-    }
+    if (operation >= OPERATIONS)
+        return NULL;
+    found = ((provider *)of)->found[operation];
+    for (k = 0; k < OFFERS; k++)
+        if (offers[k].operation == operation && is_built_in(offers[k].curve))
+            found[count++] = offers[k].algorithm;
+    return count > 0 ? found : NULL;
 }
 
 /* Tell TLS about a group under one of its names. */
 static int give_group(const modmill_curve *curve, const char *name, OSSL_CALLBACK *give, void *argument)
 {
-    const char *const algorithm = curve->montgomery ? curve->name : "EC";
+    const char *const algorithm = curve->raw ? curve->name : "EC";
     unsigned int id = curve->tls_group, strength = (unsigned int)(4 * curve->bytes);
     int least = TLS1_2_VERSION, most = curve->tls_most, none = -1;
     const OSSL_PARAM group[] = {

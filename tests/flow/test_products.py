@@ -17,8 +17,9 @@ from modmill.studies.mutate import SHORTLY, Subject
 
 CORES = [
     ("montgomery-array", "2^61-1", {"loadable": False}), ("pseudo-mersenne", "2^61-1", {}), ("orup", "2^61-1", {}),
-    ("iddmm", "2^61-1", {}), ("orup", "secp256k1", {}), ("solinas", "2^61-1", {}), ("mcivor", "2^61-1", {}),
+    ("iddmm", "2^61-1", {}), ("orup", "secp256k1", {}), ("solinas", "2^61-1", {}),
     ("mcivor", "13", {}), ("tenca-koc", "2^13-1", {}),
+    pytest.param(("mcivor", "2^61-1", {}), marks=pytest.mark.long),
 ]  # fmt: skip
 
 

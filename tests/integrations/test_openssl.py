@@ -24,6 +24,7 @@ HEADER = Path("/usr/include/openssl/core_dispatch.h")
 MISSING = [name for name in ("openssl", "make", "cc") if not shutil.which(name)] + ["libssl-dev"] * (
     not HEADER.exists()
 )
+NAMES = ("x25519", "ed25519", "p256")
 PREFER = ("-propquery", "?provider=modmill")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
@@ -39,7 +40,7 @@ def mill(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory, mill):
-    """The provider, its configuration and two cores."""
+    """The provider, its configuration and three cores."""
     folder = tmp_path_factory.mktemp("openssl") / "build"
     command = ["make", "-C", ROOT / "integrations" / "openssl", f"MILL={mill}", f"BUILD={folder}"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -57,7 +58,7 @@ class Wrong(BusSimulator):
 
 @pytest.fixture(scope="module")
 def subjects(build):
-    return {name: Subject.read(build / name) for name in ("x25519", "p256")}
+    return {name: Subject.read(build / name) for name in NAMES}
 
 
 @contextlib.contextmanager
@@ -73,8 +74,8 @@ def served(subject, folder, kind=BusSimulator):
 
 @pytest.fixture
 def devices(build, subjects):
-    with served(subjects["x25519"], build / "x25519") as one, served(subjects["p256"], build / "p256") as other:
-        yield {"x25519": one, "p256": other}
+    with contextlib.ExitStack() as stack:
+        yield {name: stack.enter_context(served(subject, build / name)) for name, subject in subjects.items()}
 
 
 class OpenSsl:
@@ -98,9 +99,9 @@ class OpenSsl:
         first, *others = arguments
         return self(first, *PREFER, *others, OPENSSL_CONF=str(self._build / "openssl.cnf"))
 
-    def key(self):
-        """A key on P-256 with its public key, and a message."""
-        self.plain("genpkey", "-algorithm", "EC", "-pkeyopt", "group:P-256", "-out", "key")
+    def key(self, *algorithm):
+        """A key on P-256, or another one, with its public key, and a message."""
+        self.plain("genpkey", "-algorithm", *(algorithm or ("EC", "-pkeyopt", "group:P-256")), "-out", "key")
         self.plain("pkey", "-in", "key", "-pubout", "-out", "public")
         (self.folder / "message").write_text("message")
 
@@ -127,7 +128,7 @@ def test_the_page_from_the_first_command_to_the_last(build, mill, tmp_path):
     ):  # fmt: skip
         assert old in text
         text = text.replace(old, new)
-    ready = f"until [ -S {build}/x25519/device.sock -a -S {build}/p256/device.sock ]; do sleep 0.2; done\n"
+    ready = "".join(f"until [ -S {build}/{name}/device.sock ]; do sleep 0.2; done\n" for name in NAMES)
     text = text.replace("export OPENSSL_CONF", ready + "export OPENSSL_CONF")
     shutil.copy(ROOT / "README.md", tmp_path)
     (tmp_path / "page.sh").write_text("set -em\ntrap 'kill $(jobs -p); wait' EXIT\n" + text)
@@ -163,21 +164,51 @@ def test_signatures(openssl, devices):
     assert openssl.core(*verify, "message").returncode == 1
 
 
+def test_ed25519(openssl, devices):
+    """A key of the device, signatures of both kinds of key, and a certificate."""
+    assert openssl.core("genpkey", "-algorithm", "ED25519", "-out", "own").returncode == 0
+    openssl.key("ED25519")
+    for name, before in (("key", jobs(devices["ed25519"])), ("own", jobs(devices["ed25519"]))):
+        openssl.plain("pkey", "-in", name, "-pubout", "-out", "public")
+        sign = "pkeyutl", "-sign", "-rawin", "-inkey", name, "-in", "message", "-out"
+        done = openssl.core(*sign, "signature")
+        assert done.returncode == 0, done.stderr
+        assert jobs(devices["ed25519"]) >= before + 3
+        openssl.plain(*sign, "other")
+        assert (openssl.folder / "signature").read_bytes() == (openssl.folder / "other").read_bytes()
+        verify = "pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", "public", "-sigfile", "signature", "-in"
+        assert openssl.core(*verify, "message").returncode == 0
+        assert openssl.core(*verify, "public").returncode == 1
+    request = "req", "-x509", "-new", "-key", "own", "-subj", "/CN=localhost", "-days", "3", "-out", "certificate"
+    done = openssl.core(*request)
+    assert done.returncode == 0, done.stderr
+    assert "OK" in openssl.plain("verify", "-CAfile", "certificate", "certificate").stdout
+
+
+def test_what_is_not_built_in_is_left_to_others(openssl, devices):
+    """OpenSSL itself makes keys of X448 and Ed448 with the same properties."""
+    for algorithm in ("X448", "ED448"):
+        assert openssl.core("genpkey", "-algorithm", algorithm, "-out", "other").returncode == 0
+
+
 def test_a_stopped_device_and_a_wrong_one(openssl, build, subjects):
     """Nothing is released: neither a secret nor a signature without a device, nor of a wrong one."""
+    openssl.key("ED25519")
+    message = "pkeyutl", "-sign", "-rawin", "-inkey", "edwards", "-in", "message", "-out", "made"
+    (openssl.folder / "key").rename(openssl.folder / "edwards")
     openssl.key()
     sign = "dgst", "-sha256", "-sign", "key", "-out", "made", "message"
     derive = "pkeyutl", "-derive", "-inkey", "key", "-peerkey", "public", "-out", "made"
 
     def refused(reason):
-        for command in (sign, derive):
+        for command in (sign, derive, message):
             done = openssl.core(*command)
             assert done.returncode != 0 and reason in done.stderr, done.stderr
             made = openssl.folder / "made"
             assert not made.exists() or made.read_bytes() == b""
 
     refused("nobody serves at its socket")
-    with served(subjects["p256"], build / "p256", Wrong):
+    with served(subjects["p256"], build / "p256", Wrong), served(subjects["ed25519"], build / "ed25519", Wrong):
         refused("a wrong result")
 
 
