@@ -129,6 +129,21 @@ def test_predictions_are_those_of_the_designs():
     assert any("2048-bit" in text and "sor-ring" in text for text in refused)
 
 
+def test_a_share_of_the_limit_is_the_clock_over_that_of_the_blocks():
+    lines = scaling.shares(FOUND)
+    assert {"karatsuba", "montgomery-array", "hbe"} <= {line["core"].split()[0] for line in lines}
+    for line in lines:
+        (core,) = (
+            c for c in of(line["core"], line["modulus"].split(",")[0]) if c.numbers["per_dsp"] == line["measured"]
+        )
+        assert line["share"] == pytest.approx(core.numbers["mhz"] / 175)
+        assert line["measured"] == pytest.approx(line["share"] * line["limit"])
+        assert line["share"] <= 1
+        others = [c for c in FOUND if c.target == scaling.NEAREST and c.design == core.design and c.numbers["per_dsp"]]
+        same = [c.numbers["per_dsp"] for c in others if c.modulus.bit_length() == line["bits"]]
+        assert line["measured"] == max(same)
+
+
 def test_the_duel_takes_the_best_of_each_kind():
     lines = {(x["bits"], x["primes"], x["unit"]): x for x in scaling.duel(FOUND)}
     line = lines[256, "any", "DSP block"]

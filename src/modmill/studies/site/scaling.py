@@ -13,11 +13,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any
+from typing import Any, cast
 
 from modmill.contract import UnsupportedError
 from modmill.design import Design
 from modmill.designs import DESIGNS
+from modmill.flow.targets import target
 from modmill.report.families import Family, family
 from modmill.report.plots import Plot, Series
 from modmill.studies.race.measured_cores import Contender
@@ -30,6 +31,10 @@ SLOW: tuple[tuple[str, dict[str, int], int], ...] = (
 )  # fmt: skip
 """Design, settings and width of schedules that take long to place; their placements are in the package."""
 NEAREST = "ecp5-85k"
+CLOCK = cast(float, target(NEAREST).dsp_cap_mhz) * 1e6
+"""Fastest clock of its DSP blocks in hertz, from memory of the data sheet."""
+SHARES = 200
+"""Least width in bits of the cores whose share of the limit is shown."""
 _X = "bits of the modulus"
 
 
@@ -128,11 +133,48 @@ def plots(found: Sequence[Prediction], measured: Sequence[Contender]) -> list[Pl
             for name, some in by_design.items()
         ]
         made.append(Plot(title, _X, y, [*series, *_measured(routed, point)], log="xy"))
-    for unit, name in (("DSP block", "per_dsp"), ("LUT", "per_lut")):
-        y = f"Products a second for each {unit}"
-        points = _measured(routed, lambda c, n=name: c.numbers[n])
-        made.append(Plot(f"{y}, measured", _X, y, points, style="points", log="xy"))
+    limits = defaultdict[str, list[Prediction]](list)
+    for p in found:
+        if p.dsp:
+            limits[p.design.name].append(p)
+    lines = [
+        Series(
+            f"{name}, limit", "predicted", [(p.bits, round(limit(p.block_cycles))) for p in some], some[0].family.key
+        )
+        for name, some in limits.items()
+    ]
+    y = "Products a second for each DSP block"
+    made.append(Plot(f"{y}, and the limits", _X, y, [*lines, *_measured(routed, _per_dsp)], log="xy"))
+    y = "Products a second for each LUT"
+    points = _measured(routed, lambda c: c.numbers["per_lut"])
+    made.append(Plot(f"{y}, measured", _X, y, points, style="points", log="xy"))
     return made
+
+
+def limit(block_cycles: int) -> float:
+    """Most products a second for each DSP block of a design that takes this number of block-cycles a product."""
+    return CLOCK / block_cycles
+
+
+def shares(measured: Sequence[Contender]) -> list[dict[str, Any]]:
+    """The core with the most products a second for each DSP block of each design and width, with its limit and the
+    share of it, the best core first."""
+    best: dict[tuple[str, int], Contender] = {}
+    for c in measured:
+        if c.target == NEAREST and c.modulus.bit_length() >= SHARES and _per_dsp(c):
+            key = c.design.name, c.modulus.bit_length()
+            best[key] = max(best.get(key, c), c, key=_per_dsp)
+    lines = [
+        {
+            "core": c.label, "modulus": c.modulus_words, "bits": c.modulus.bit_length(), "slots": _block_cycles(c),
+            "limit": limit(_block_cycles(c)), "measured": _per_dsp(c), "share": c.numbers["mhz"] * 1e6 / CLOCK,
+        } for c in best.values()
+    ]  # fmt: skip
+    return sorted(lines, key=lambda line: (line["bits"], -line["measured"]))
+
+
+def _per_dsp(c: Contender) -> Any:
+    return c.numbers["per_dsp"]
 
 
 def _block_cycles(c: Contender) -> Any:

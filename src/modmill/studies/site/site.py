@@ -304,6 +304,7 @@ class Site:
         yield self._page(
             "scaling", "scaling.html", widths=scaling.WIDTHS, answers=scaling.answers(lines), duel=lines,
             predicted_duel=scaling.predicted_duel(found), plots=scaling.plots(found, self.contenders), refused=refused,
+            shares=scaling.shares(self.contenders), clock=scaling.CLOCK / 1e6,
         )  # fmt: skip
 
     def _method(self) -> Iterable[tuple[str, str]]:
