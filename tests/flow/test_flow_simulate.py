@@ -26,6 +26,29 @@ from modmill.flow.library import Start
 from modmill.flow.simulate import Simulator, Widths
 from modmill.flow.tools import ToolError
 
+
+def compared(count: int) -> str:
+    """A core with a counter that is compared with ``count`` numbers, each in many conditions."""
+    wires = "".join(f"  wire at_{k} = at == 12'd{5 * k};\n" for k in range(count))
+    every = "".join(
+        f"    hit[{j}] <= {' | '.join(f'at_{k}' for k in range(j, count, 1 + j % 3))};\n" for j in range(10)
+    )
+    return (
+        "module core(input wire clk, input wire rst, output reg [9:0] hit);\n  reg [11:0] at;\n"
+        f"{wires}  always @(posedge clk) begin\n    at <= rst ? 12'd0 : at + 12'd1;\n{every}  end\nendmodule\n"
+    )
+
+
+@pytest.mark.parametrize(("count", "most", "tables"), [(100, 2000, True), (600, 2000, False), (600, 10_000, True)])
+def test_conditions_do_not_read_large_tables(count, most, tables, tmp_path, monkeypatch):
+    """For such expressions GCC takes minutes and gigabytes."""
+    monkeypatch.setattr(library, "_MOST_READS", most)
+    (tmp_path / "core.v").write_text(compared(count))
+    files = library._translated(tmp_path, "core")
+    assert any("hit" in file.read_text() for file in files)
+    assert any(library._TABLE in file.read_text() for file in files) == tables
+
+
 N = 500
 RANDOM = random.Random(5)
 A = [0, P - 1, P - 1, *(RANDOM.randrange(P) for _ in range(N - 3))]

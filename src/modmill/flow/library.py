@@ -39,6 +39,8 @@ _VERILATOR = (
     "--x-assign", "unique", "--x-initial", "unique", "--prefix", "Vmodel", "--Mdir", "cpp",
     "--output-split", str(_SPLIT_STATEMENTS), "--output-split-cfuncs", str(_SPLIT_FUNCTIONS),
 )  # fmt: skip
+_TABLE = "__VdfgBinToOneHot_Tab_"  # a table of Verilator, with a bit for each number that a net is compared with
+_MOST_READS = 2_000  # of such tables in one C++ file
 _FAST = ("-Os",)  # compiles sooner than -O2
 _SLOW = ("-O0",)  # for code that runs once; it halves the compile time of those files
 _CXX = (
@@ -216,9 +218,7 @@ def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
         folder = Path(name)
         runtime = pool.submit(_runtime_objects)
         (folder / "core.v").write_text(verilog)
-        command = tools.verilator(*_VERILATOR, "--top-module", top, "core.v")
-        tools.run(command, name="verilator", cwd=folder)
-        files = sorted((folder / "cpp").glob("*.cpp"))
+        files = _translated(folder, top)
         large = [file for file in files if file.stat().st_size > _SEPARATE_BYTES]
         small = "".join(f'#include "{file.name}"\n' for file in files if file not in large)
         (folder / "cpp" / "modmill.cpp").write_text(harness + small)
@@ -229,6 +229,22 @@ def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
         command = [*tools.compiler().command, "-shared", "-s", "-o", str(linked), *made]
         tools.run(command, name="c++", cwd=folder, environment=_zig_caches(folder))
         _put(linked, library)
+
+
+def _translated(folder: Path, top: str) -> list[Path]:
+    """The C++ files that Verilator makes of core.v in a folder.
+
+    If a counter is compared with hundreds of numbers, conditions read hundreds of entries of a table in one expression,
+    for which GCC takes minutes and gigabytes. Then the text is translated again without such tables."""
+    for options in ((), ("-fno-dfg",)):
+        command = tools.verilator(*_VERILATOR, *options, "--top-module", top, "core.v")
+        tools.run(command, name="verilator", cwd=folder)
+        files = sorted((folder / "cpp").glob("*.cpp"))
+        if all(file.read_text().count(_TABLE) <= _MOST_READS for file in files):
+            break
+        for file in files if not options else ():
+            file.unlink()
+    return files
 
 
 def _object(file: Path) -> Path:
