@@ -10,6 +10,7 @@ import markup
 import pytest
 
 from modmill.flow.tools import ToolError
+from modmill.report.architecture import CHART
 from modmill.studies.site.documentation import contents, documentation
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -80,3 +81,13 @@ def test_the_notebook_has_its_outputs(made):
 def test_contents_are_the_links_of_an_index_in_their_order():
     text = "[b](b.md#x) [a](a.md), [up](../c.md), [w](https://x.org/d.md), [b](b.md), [n](n.ipynb)"
     assert contents(text) == ["b", "a", "n"]
+
+
+def test_the_chart_of_the_architecture_is_drawn(made):
+    """With a box for each folder, what is in it, and an arrow for each import, and no Mermaid left."""
+    page, source = made["architecture.html"], (DOCS / "architecture.md").read_text()
+    chart = CHART.search(source)[1]
+    assert "flowchart" not in page
+    assert page.count('class="edge"') == chart.count(" --> ") > 10
+    assert page.count('class="node"') == chart.count('["<b>') > 10
+    assert "montgomery_array" in page and 'stroke="black"' not in page

