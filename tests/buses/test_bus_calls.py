@@ -5,6 +5,7 @@
 `StandIn` answers at the registers as a front does, by the instructions of the core, interpreted on integers.
 """
 
+import contextlib
 import ctypes
 import hashlib
 import random
@@ -24,6 +25,7 @@ from modmill.buses.device import Device
 from modmill.buses.files import bus_texts, descriptions, section
 from modmill.buses.registers import register_map
 from modmill.buses.simulate import BusSimulator
+from modmill.contract import UnsupportedError
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.ecc.samples import drawn, expected, sample
 from modmill.engines.ecc.point_engine import Shape
@@ -32,6 +34,7 @@ from modmill.engines.machine.layout import words_of
 from modmill.engines.microcode.interpreter import run as interpreted
 from modmill.numbers.curves.encoding import decode_edwards
 from modmill.numbers.curves.projective import multiples
+from modmill.studies.explore_engines import draw
 
 BUS = find_bus("wishbone")
 STRICT = ("-std=c99", "-pedantic", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow")
@@ -317,6 +320,36 @@ def test_results(calls):
     for operation in core.operations:
         runs = [drawn(curve, operation, core.bits, rnd) for _ in range(2)]
         assert calls.many(operation, runs) == (0, [expected(curve, operation, run) for run in runs])
+
+
+def random_engine(seed):
+    """An engine for a small random curve, of any form, with random windows, threads and lengths."""
+    rnd = random.Random(seed)
+    while True:
+        case = draw(rnd)
+        options = {name: x for name, x in case.arguments if name in ("operations", "bits", "shape", "sums", "threads")}
+        with contextlib.suppress(UnsupportedError):
+            if case.kind == "ecc":
+                core = ecc(case.curve, "montgomery-array", **options)
+                assert core.calls
+                return core
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_engines_of_any_shape(seed, tmp_path):
+    """Each job is that of Python, and each result the multiple."""
+    core = random_engine(seed)
+    calls, rnd = Calls(core, compiled(core, tmp_path), StandIn(core)), random.Random(seed)
+    for operation in core.operations:
+        runs = [run for run, _ in sample(core.curve, operation, core.bits, 6)]
+        runs += [drawn(core.curve, operation, core.bits, rnd) for _ in range(6)]
+        for scalars, numbers in runs:
+            run = scalars, {**numbers, BLIND: 1} if BLIND in numbers else numbers
+            calls.bus.messages.clear()
+            error, results = calls.many(operation, [run])
+            assert error in (0, NEUTRAL) and results == [expected(core.curve, operation, run)]
+            jobs = [message for message in calls.bus.messages if message[0]]
+            assert jobs == [core.job(operation, [run] * core.layout.threads)]
 
 
 @on("p256", "x25519")
