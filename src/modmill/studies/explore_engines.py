@@ -44,8 +44,7 @@ LARGEST = 600_000
 LONGEST = 3e12
 """Largest product of the longest job's cycles and the characters of Verilog that is simulated."""
 SECONDS = 450.0
-"""Time limit for an engine, its check included; a slower engine counts as a failure. An RSA engine of 836 bits takes
-210 s alone on the machine."""
+"""Time limit for an engine, its check included; a slower engine counts as a failure."""
 WORDS = (16, 17, 24, 31, 32, 33, 48, 63, 64)
 BEHIND_BUS = 2
 """One engine in this number, of those with words of a bus, is behind one."""
