@@ -21,8 +21,10 @@ def affine(curve, P):
 
 
 def small(curve):
-    """The domain of a unit with sums and of one that adds up products instead, whose formulas are other ones."""
-    return [Domain(curve.p, 1), Domain(curve.p, pow(1 << 9, -1, curve.p), added=True)]
+    """The domain of a unit with sums, of one that adds up products instead, whose formulas are other ones, and one with
+    R = -1, whose square is 1."""
+    p = curve.p
+    return [Domain(p, 1), Domain(p, pow(1 << 9, -1, p), added=True), Domain(p, p - 1)]
 
 
 @pytest.mark.parametrize("window", [2, 3])

@@ -54,8 +54,9 @@ class Domain:
 
     def enter(self, x: Element, times: int = 1) -> Element:
         """Convert a number in [0, p) from outside into the domain, times a constant [1 product or none]."""
-        factor = times * self.one * self.one % self.p
-        return x if factor == 1 else x * x.block.constant(factor)
+        if times * self.one % self.p == 1:
+            return x
+        return x * x.block.constant(times * self.one * self.one % self.p)
 
     def leave(self, x: Element, times: int = 1) -> Element:
         """Convert a number of the domain to its value, times a constant [1 product or none]."""
