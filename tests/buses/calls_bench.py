@@ -2,7 +2,8 @@
 # Copyright The Modmill authors
 """The calls in C as a library of this machine, on a stand-in for the front or on a simulated bus.
 
-`StandIn` answers at the registers as a front does, by the instructions of the core, interpreted on integers.
+A stand-in answers at the registers as a front does: `StandIn` by the instructions of a core for a curve, interpreted on
+integers, `PowerStandIn` by powers of integers.
 """
 
 import ctypes
@@ -18,6 +19,7 @@ from modmill.buses.files import bus_texts, descriptions
 from modmill.buses.registers import register_map
 from modmill.buses.simulate import BusSimulator
 from modmill.cores.ecc.machine import EccCore, ecc
+from modmill.cores.rsa.machine import PUBLIC, EngineCore
 from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.machine.layout import words_of
 from modmill.engines.microcode.interpreter import run as interpreted
@@ -35,41 +37,42 @@ Read, Write = (
 HOOKS = """#include <stdint.h>
 extern uint32_t (*bus_read)(uint32_t offset);
 extern void (*bus_write)(uint32_t offset, uint32_t word);
-#define ECC_READ32(device, offset) ((void)(device), bus_read(offset))
-#define ECC_WRITE32(device, offset, word) ((void)(device), bus_write((offset), (word)))
+#define {0}_READ32(device, offset) ((void)(device), bus_read(offset))
+#define {0}_WRITE32(device, offset, word) ((void)(device), bus_write((offset), (word)))
 """
 POINTS = ("multiply", "multiply-base", "multiply-two")
+KEY = ("n", "e", "p", "q", "d_p", "d_q", "q_inverse")
 
 
-def described(core: EccCore) -> Device:
+def described(core: EccCore | EngineCore) -> Device:
     """The device of a core, without its Verilog."""
     digest = "sha256:" + "12345678" * 8
-    commands, bits, lay = core.commands, core.curve.bits, core.layout
-    return Device("curve", core.top, digest, bits, lay.number_words, lay.threads, commands, calls=core.calls)
+    commands, bits, lay = core.commands, core.fitted.p.bit_length(), core.layout
+    return Device(core.KIND, core.top, digest, bits, lay.number_words, lay.threads, commands, calls=core.calls)
 
 
 def compiled(core, folder, device=None):
     """The calls and the driver as a library of this machine."""
     for name, text in descriptions(device or described(core), BUS).items():
         (folder / name).write_text(text)
-    return linked(folder)
+    return linked(folder, core.top)
 
 
-def linked(folder):
+def linked(folder, top="ecc"):
     """The library of the files in a folder; undefined behaviour ends the process."""
-    (folder / "hooks.h").write_text(HOOKS)
+    (folder / "hooks.h").write_text(HOOKS.format(top.upper()))
     (folder / "hooks.c").write_text("uint32_t (*bus_read)(uint32_t);\nvoid (*bus_write)(uint32_t, uint32_t);\n")
     traps = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
-    command = [*ZIG, *STRICT, *traps, "-shared", "-fPIC", "-include", "hooks.h", "ecc.c", "ecc_calls.c", "hooks.c"]
-    subprocess.run([*command, "-o", "calls.so"], cwd=folder, check=True)
+    command = [*ZIG, *STRICT, *traps, "-shared", "-fPIC", "-include", "hooks.h", "hooks.c"]
+    subprocess.run([*command, f"{top}.c", f"{top}_calls.c", "-o", "calls.so"], cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "calls.so"))
 
 
 @dataclass
-class StandIn:
+class _Front:
     """A front at its registers. ``messages``: those received. ``fault``: edits the numbers of an answer."""
 
-    core: EccCore
+    core: EccCore | EngineCore
     messages: list = field(default_factory=list)
     fault: object = None
     loaded: int = 0
@@ -79,7 +82,6 @@ class StandIn:
         self.map = register_map(self.device)
         self.at = {r.offset: r.name for r in self.map.registers}
         self.commands = {c.number: c for c in self.device.commands}
-        self.moduli = {tuple(self.core.setup(h.modulus)): h.modulus for h in self.core.held}
         self.message, self.answer, self.cause = [], [], 0
 
     def read(self, offset):
@@ -106,13 +108,29 @@ class StandIn:
         """Do the message that is complete."""
         if not self.message:
             return
-        command, *words = message = self.message
-        assert len(words) == self.commands[command].words
+        number, *words = message = self.message
+        command = self.commands[number]
+        assert len(words) == (command.counted.words(words[0]) if command.counted else command.words)
         self.messages.append(message)
         self.message = []
-        if command == 0:
-            self.loaded = self.moduli[tuple(message)]
+        if number == 0:
+            self.loaded = self.modulus(message)
             return
+        numbers = self.numbers(number, words)
+        if self.fault:
+            numbers = self.fault(command.name, numbers)
+        self.answer = [w for x in numbers for w in words_of(x, self.core.layout.number_words, 32)]
+
+
+class StandIn(_Front):
+    """A front of a core for a curve."""
+
+    def modulus(self, message):
+        """The modulus that a message loads."""
+        return {tuple(self.core.setup(h.modulus)): h.modulus for h in self.core.held}[tuple(message)]
+
+    def numbers(self, command, words):
+        """The results of a job."""
         held, lay = self.core.held[command - 1], self.core.layout
         assert self.loaded == held.modulus
         known, numbers = {}, []
@@ -122,9 +140,7 @@ class StandIn:
             if part not in known:
                 known[part] = self.run(command - 1, held, part)
             numbers += known[part]
-        if self.fault:
-            numbers = self.fault(held.operation, numbers)
-        self.answer = [w for x in numbers for w in words_of(x, lay.number_words, 32)]
+        return numbers
 
     def run(self, number, held, words):
         core, lay = self.core, self.core.layout
@@ -140,24 +156,67 @@ class StandIn:
         return interpreted(program, core.unit(lay.threads), contract.contract(core.io), inputs, tuple(digits))
 
 
-class Calls:
-    """The calls on a stand-in, or on a simulated bus."""
+class PowerStandIn(_Front):
+    """A front of an engine for powers that can load the ``moduli``."""
 
-    def __init__(self, core, library, bus):
-        self.core, self.library, self.bus, c = core, library, bus, core.calls
+    moduli = ()
+
+    def modulus(self, message):
+        """The modulus that a message loads."""
+        return next(p for p in self.moduli if self.core.setup(self.core.at(p)) == message)
+
+    def numbers(self, command, words):
+        """The powers of a job."""
+        lay, program = self.core.layout, self.core.layout.powers[command - 1].program
+        (passes, size), found = words[:2], []
+        assert passes or not size
+        count = sum(i.advance for i in program.loop) * passes + 1 if size else 0
+        each = size + lay.number_words
+        for at in range(2, len(words), each):
+            part = words[at : at + each]
+            exponent = PUBLIC if command == 2 else 0
+            for k in range(count):
+                digit = part[k // lay.per_word] >> lay.digit_bits * (k % lay.per_word) & (1 << program.window) - 1
+                exponent = exponent << program.window | digit ^ (exponent & 1 if program.gray else 0)
+            if program.gray:  # the digits are the Gray code of twice the exponent
+                assert exponent & 1 == 0
+                exponent >>= 1
+            found.append(pow(number(part[size:]), exponent, self.loaded))
+        return found
+
+
+class _Library:
+    """The calls on a stand-in, or on a simulated bus; an engine's structure ends with ``fields``."""
+
+    def __init__(self, core, library, bus, fields):
+        self.core, self.library, self.bus, self.c = core, library, bus, core.calls
         self.kept = Read(bus.read), Write(bus.write)
         for name, hook in zip(("bus_read", "bus_write"), self.kept, strict=True):
             ctypes.c_void_p.in_dll(library, name).value = ctypes.cast(hook, ctypes.c_void_p).value
-        fields = [
-            ("base", ctypes.c_void_p), ("patience", ctypes.c_uint32), ("pad", ctypes.c_uint32),
-            ("loaded", ctypes.c_int), ("blind", ctypes.c_uint32 * c.words), ("words", ctypes.c_uint32 * c.job_words),
-        ]  # fmt: skip
-        self.engine = type("Engine", (ctypes.Structure,), {"_fields_": fields})()
-        self.c = c
+        driver = [("base", ctypes.c_void_p), ("patience", ctypes.c_uint32), ("pad", ctypes.c_uint32)]
+        self.engine = structure(*driver, *fields)()
         assert self.call("engine_open", None) == 0
 
     def call(self, name, *arguments):
-        return getattr(self.library, f"ecc_{name}")(ctypes.byref(self.engine), *arguments)
+        return self.plain(name, ctypes.byref(self.engine), *arguments)
+
+    def plain(self, name, *arguments):
+        """Call a function that takes no engine."""
+        return getattr(self.library, f"{self.core.top}_{name}")(*arguments)
+
+
+def structure(*fields):
+    """A structure in C; an integer is a number of words."""
+    made = [(name, ctypes.c_uint32 * kind if isinstance(kind, int) else kind) for name, kind in fields]
+    return type("Structure", (ctypes.Structure,), {"_fields_": made})
+
+
+class Calls(_Library):
+    """The calls of a core for a curve."""
+
+    def __init__(self, core, library, bus):
+        c = core.calls
+        super().__init__(core, library, bus, [("loaded", ctypes.c_int), ("blind", c.words), ("words", c.job_words)])
 
     def many(self, operation, runs):
         """(error, results of the call for many runs)."""
@@ -232,7 +291,65 @@ def flipped(operation, bit=0):
     return fault
 
 
-def simulated(core, folder):
+class Powers(_Library):
+    """The calls of an engine for powers."""
+
+    def __init__(self, core, library, bus):
+        c = core.calls
+        super().__init__(core, library, bus, [("loaded", c.words), ("words", c.most_words)])
+        number = c.words
+        self.modulus_type = structure(
+            ("number", number), ("enter", number), ("square", number), ("minus_inverse", ctypes.c_uint64)
+        )
+        self.key_type = structure(
+            ("bytes", ctypes.c_size_t), ("bits", ctypes.c_size_t), ("n", c.rsa_words), ("enter", c.rsa_words),
+            ("e", c.public_words), ("minus_inverse", ctypes.c_uint64), ("p", self.modulus_type),
+            ("q", self.modulus_type), ("d_p", number), ("d_q", number), ("q_inverse", number),
+        )  # fmt: skip
+        part = structure(("bytes", ctypes.c_char_p), ("size", ctypes.c_size_t))
+        self.numbers_type = structure(*((name, part) for name in KEY))
+
+    def modulus(self, p):
+        """(error, the prepared modulus)."""
+        made = self.modulus_type()
+        return self.plain("modulus_set", ctypes.byref(made), words(self.c.words, p)), made
+
+    def powers(self, modulus, runs, bits=None):
+        """(error, powers): (base, exponent) for each; without ``bits`` the exponent is 65537."""
+        c, count = self.c, ctypes.c_size_t(len(runs))
+        found = words(c.words, *[7] * len(runs))
+        given = [ctypes.byref(modulus), count, found, words(c.words, *(base for base, _ in runs))]
+        if bits is None:
+            error = self.call("modexp_65537_many", *given)
+        else:
+            exponents = words(c.exponent_words, *(exponent for _, exponent in runs))
+            error = self.call("modexp_many", *given, exponents, ctypes.c_size_t(bits))
+        return error, [number(found[k : k + c.words]) for k in range(0, len(found), c.words)]
+
+    def key(self, numbers, *, private=True, spare=0):
+        """(error, key) from the numbers of `KEY` by name, with ``spare`` zeros before each."""
+        made, given = self.key_type(), self.numbers_type()
+        for name in KEY:
+            text = bytes(spare) + numbers[name].to_bytes(-(-numbers[name].bit_length() // 8) or 1, "big")
+            part = getattr(given, name)
+            part.bytes, part.size = text, len(text)
+        name = "rsa_private_key" if private else "rsa_public_key"
+        return self.plain(name, ctypes.byref(made), ctypes.byref(given)), made
+
+    def private(self, key, x, random):
+        """(error, x^d mod n)."""
+        out = ctypes.create_string_buffer(b"\7" * key.bytes, key.bytes)
+        error = self.call("rsa_private", ctypes.byref(key), out, x.to_bytes(key.bytes, "big"), random)
+        return error, int.from_bytes(out.raw, "big")
+
+    def public(self, key, x):
+        """(error, x^e mod n)."""
+        out = ctypes.create_string_buffer(b"\7" * key.bytes, key.bytes)
+        error = self.plain("rsa_public", ctypes.byref(key), out, x.to_bytes(key.bytes, "big"))
+        return error, int.from_bytes(out.raw, "big")
+
+
+def simulated(core, folder, kind=Calls):
     """The calls on the simulated bus.v."""
     device = core.device
     text = bus_texts(device, BUS, core.verilog)["bus.v"]
@@ -247,4 +364,4 @@ def simulated(core, folder):
         def write(self, offset, word):
             assert not bus.write(offset, word)
 
-    return Calls(core, compiled(core, folder, device), Port())
+    return kind(core, compiled(core, folder, device), Port())

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import isqrt
-from typing import Any
+from typing import Any, ClassVar
 
 from modmill.buses.device import WORD
 from modmill.engines.ecc.endomorphism import Endomorphism
@@ -70,6 +70,9 @@ class Calls:
     per_word: int
     operations: tuple[Operation, ...]
     setups: tuple[tuple[int, ...], ...]
+
+    TEMPLATES: ClassVar[tuple[str, str]] = ("calls.h.j2", "calls.c.j2")
+    ABOUT: ClassVar[str] = "multiples of points, and protocols"
 
     @property
     def form(self) -> str:
@@ -132,6 +135,16 @@ class Calls:
         """The operations that the calls run."""
         calls = {"signature": self.signs, "quotients": self.verifies, "multiply-add": self.eddsa}
         return tuple(o for o in self.operations if calls.get(o.name, not o.order))
+
+    @property
+    def adds(self) -> bool:
+        """Whether numbers are added in C."""
+        return self.form != "montgomery" or bool(self.x)
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether words are multiplied in C."""
+        return self.form != "montgomery" or self.split is not None
 
     @property
     def minus_inverse(self) -> int:
@@ -198,6 +211,15 @@ class Calls:
         found = {o.name: _KINDS[type(o.recoding)] for o in self.operations if not o.order}
         return {name: "split" if name == "multiply-two" and self.split else kind for name, kind in found.items()}
 
+    def context(self) -> dict[str, Any]:
+        """What the templates need besides the names of the device."""
+        first, rounds = sha512_constants()
+        return {
+            "c": self, "errors": ERRORS, "first_error": FIRST_ERROR, "words_for": words_for, "number": shown,
+            "listed": listed, "signed_offset": signed_offset, "pow": pow, "sha512_first": first,
+            "sha512_rounds": rounds, "listed_long": partial(listed, bits=64),
+        }  # fmt: skip
+
 
 def words_for(bits: int) -> int:
     """Number of words of a number of these bits."""
@@ -237,18 +259,3 @@ def _cube_root(number: int) -> int:
         if (root | 1 << k) ** 3 <= number:
             root |= 1 << k
     return root
-
-
-def file_names(top: str) -> dict[str, str]:
-    """The template of each file, by the file's name."""
-    return {f"{top}_calls.h": "calls.h.j2", f"{top}_calls.c": "calls.c.j2"}
-
-
-def context(calls: Calls) -> dict[str, Any]:
-    """What the two templates need besides the names of the device."""
-    first, rounds = sha512_constants()
-    return {
-        "c": calls, "errors": ERRORS, "first_error": FIRST_ERROR, "words_for": words_for, "number": shown,
-        "listed": listed, "signed_offset": signed_offset, "pow": pow, "sha512_first": first, "sha512_rounds": rounds,
-        "listed_long": partial(listed, bits=64),
-    }  # fmt: skip

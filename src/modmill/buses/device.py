@@ -15,6 +15,7 @@ from modmill.contract import UnsupportedError
 
 if TYPE_CHECKING:
     from modmill.buses.calls import Calls
+    from modmill.buses.power_calls import PowerCalls
 
 WORD = 32
 """Bits of a word of the bus."""
@@ -91,7 +92,7 @@ class Device:
     patience: int = 1_000_000
     operands: tuple[int, int, int, int] | None = None
     buffer: int = 512
-    calls: Calls | None = None
+    calls: Calls | PowerCalls | None = None
 
     def __post_init__(self) -> None:
         first = self.commands[0].number

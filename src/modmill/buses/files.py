@@ -7,7 +7,7 @@ registers.rdl    SystemRDL
 registers.md     Markdown
 bus.xml          IP-XACT (IEEE 1685-2014) of bus.v, with bus interface and memory map
 TOP.h, TOP.c     C99 header and driver
-TOP_calls.h, TOP_calls.c  calls in C99 above the driver, for an engine for a curve with binary numbers
+TOP_calls.h, TOP_calls.c  calls in C99 above the driver, for an engine with binary numbers
 TOP.py           Python map
 modmill_socket.h the driver's way to a device of ``modmill serve``
 """
@@ -19,7 +19,7 @@ from functools import cache
 import jinja2
 from amaranth.lib.wiring import In
 
-from modmill.buses import calls, serve
+from modmill.buses import serve
 from modmill.buses.adapters import Bus
 from modmill.buses.device import Device
 from modmill.buses.front import INTERRUPT, module_name, whole
@@ -57,18 +57,23 @@ def logical(port: str) -> str:
     return _LOGICAL.get(port, port.removeprefix("s_axi_").upper())
 
 
-def names(top: str, *, with_calls: bool = False) -> dict[str, str]:
+def names(top: str) -> dict[str, str]:
     """The template of each file that is rendered, by the file's name."""
     return {
         "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "bus.xml": "bus.xml.j2",
         f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
-        "modmill_socket.h": "socket.h.j2", **(calls.file_names(top) if with_calls else {}),
+        "modmill_socket.h": "socket.h.j2",
     }  # fmt: skip
+
+
+def call_names(top: str) -> tuple[str, str]:
+    """The names of the files of the calls."""
+    return f"{top}_calls.h", f"{top}_calls.c"
 
 
 def all_names(top: str, *, with_calls: bool = False) -> tuple[str, ...]:
     """The names of all files of a front."""
-    return VERILOG, *names(top, with_calls=with_calls)
+    return VERILOG, *names(top), *(call_names(top) if with_calls else ())
 
 
 def descriptions(device: Device, bus: Bus) -> dict[str, str]:
@@ -82,10 +87,12 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
         "name": identifier(device.top), "p": device.top, "P": device.top.upper(), "module": module_name(device.top),
         "title": f"{device.top} behind {bus.title}", "version": __version__, "span": SPAN, "ports": ports,
         "logical_ports": [(logical(name), name) for name in bus.adapter.ports],
-        **(calls.context(device.calls) if device.calls else {}),
+        **(device.calls.context() if device.calls else {}),
         "serve": serve, "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
     }  # fmt: skip
-    found = names(device.top, with_calls=device.calls is not None)
+    found = names(device.top)
+    if device.calls:
+        found |= dict(zip(call_names(device.top), device.calls.TEMPLATES, strict=True))
     return {file: _templates().get_template(name).render(shown) for file, name in found.items()}
 
 
@@ -103,10 +110,12 @@ def section(device: Device, bus: Bus) -> str:
     top, more = device.top, ""
     if device.calls:
         more = f"""`{top}_calls.h` and `{top}_calls.c` are calls in C99 above the
-driver: multiples of points, and protocols.
+driver: {device.calls.ABOUT}.
 """
     elif device.kind == "curve":
         more = "There are no calls in C for multiples of points, because numbers of this core are not binary.\n"
+    elif device.kind == "powers":
+        more = "There are no calls in C for powers: they need a loaded modulus and binary numbers.\n"
     return f"""
 ## Behind {bus.title}
 `{VERILOG}` holds the module `{module_name(device.top)}`: {bus.title} front and `{top}` in one file, which replaces the

@@ -20,6 +20,7 @@ from amaranth.lib import wiring
 from modmill.buses.adapters import find_bus
 from modmill.buses.calls import Calls
 from modmill.buses.device import WORD, Command, Device
+from modmill.buses.power_calls import PowerCalls
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.behind_bus import Exchange
@@ -277,7 +278,7 @@ class BuiltEngine(ABC):
         """The messages as a bus front takes them: SETUP, then the jobs by number."""
 
     @property
-    def calls(self) -> Calls | None:
+    def calls(self) -> Calls | PowerCalls | None:
         """What the calls in C need; None for an engine without them."""
         return None
 

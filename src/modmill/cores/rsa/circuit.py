@@ -104,6 +104,10 @@ class CircuitCore(EngineCore):
     def exponent_bits(self) -> int:
         return self.layout.bits
 
+    @property
+    def calls(self) -> None:
+        return None
+
     def _counted(self, program: int) -> Counted:
         lay = self.layout
         return Counted(lay.bits, 1, lay.word - 1, lay.word.bit_length() - 1, lay.number_words, 1, False)

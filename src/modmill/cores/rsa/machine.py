@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from modmill.buses.device import Command, Counted
+from modmill.buses.device import WORD, Command, Counted
+from modmill.buses.power_calls import PowerCalls, loading
 from modmill.contract import Binary, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.batches import batches
@@ -127,6 +128,22 @@ class EngineCore(BuiltEngine):
         outside = sum(instruction.advance for instruction in (*made.before, *made.after))
         shift, numbers = lay.per_word.bit_length() - 1, len(made.inputs) * lay.number_words
         return Counted(made.passes, times, outside + lay.per_word - 1, shift, numbers, lay.threads, True)
+
+    @property
+    def calls(self) -> PowerCalls | None:
+        lay, bits = self.layout, self.fitted.p.bit_length()
+        if not lay.binary or self.word != WORD or lay.offset_multiples or lay.conditional_subtracts:
+            return None
+        found = loading([x.contract(self.io) for x in (self.fitted, *self.fitted.others())], bits)
+        if found is None:
+            return None
+        program, instructions = lay.powers[0].program, lay.programs[0]
+        each = sum(instruction.advance for instruction in instructions.loop)
+        most = max(max(command.words, command.answer) for command in self.commands)
+        return PowerCalls(
+            bits, self.exponent_bits, lay.number_words, lay.threads, program.window, program.gray, each,
+            lay.digit_bits, lay.per_word, max(1, lay.rounds), lay.key_words, found, lay.numbers_of_modulus, most,
+        )  # fmt: skip
 
     def messages_for_bus(self) -> Iterator[Message]:
         return self.messages(full=False)

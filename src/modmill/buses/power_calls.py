@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""TOP_calls.h and TOP_calls.c of an engine for powers: modular powers and RSA's private operation as calls in C99.
+
+In C a modulus is prepared and loaded, so that keys need no other software. For this `loading` recognises how a
+multiplier's stream k is made of the modulus, and compares with the words of contracts for several moduli.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from modmill.buses.calls import FIRST_ERROR, words_for
+from modmill.buses.device import WORD
+from modmill.contract import Contract
+
+ERRORS = (
+    ("RANGE", "a number is out of range"),
+    ("KEY", "the numbers of a key do not belong together"),
+    ("RESULT", "a result of the engine is wrong; nothing is released"),
+)
+"""Names and meanings of the errors of the calls."""
+PUBLIC_BITS = 256
+"""Bits of the longest public exponent of a key."""
+BLIND_BITS = 64
+"""Most bits of the random multiple of p - 1 that is added to an exponent."""
+_LONG = 64
+
+
+@dataclass(frozen=True)
+class Loading:
+    """The words of stream k: ``count`` digits of ``digit`` bits of the modulus, the lowest first; with ``inverse``, the
+    only word has -1 / p mod 2^inverse above the modulus. R = 2^``radix`` is 1 / factor."""
+
+    digit: int
+    count: int
+    inverse: int
+    radix: int
+
+    def words(self, p: int, bits: int) -> tuple[int, ...]:
+        """The words for a modulus; ``bits``: of the longest one."""
+        if self.inverse:
+            return (p | -pow(p, -1, 1 << self.inverse) % (1 << self.inverse) << bits,)
+        return tuple(p >> self.digit * k & (1 << self.digit) - 1 for k in range(self.count))
+
+
+def loading(contracts: Sequence[Contract], bits: int) -> Loading | None:
+    """How a multiplier loads a modulus of at most ``bits`` bits, from its contracts for some moduli; None if the words
+    are made in another way, and if R is no power of two."""
+    first = contracts[0]
+    radix = next((k for k in range(4 * bits) if all(pow(2, k, c.p) * c.factor % c.p == 1 for c in contracts)), None)
+    if radix is None or first.load is None:
+        return None
+    count, width = len(first.load.words), first.load.width
+    ways = [Loading(width, count, 0, radix)]
+    if count == 1 and bits < width <= bits + _LONG:
+        ways.append(Loading(bits, 1, width - bits, radix))
+    fits = (way for way in ways if all(c.load and c.load.words == way.words(c.p, bits) for c in contracts))
+    return next(fits, None)
+
+
+@dataclass(frozen=True)
+class PowerCalls:
+    """What the calls need to know of an engine for powers, whose numbers are binary and whose modulus is loaded.
+
+    ``bits``, ``exponent_bits``: of the longest modulus and exponent. ``number_words``: words of a number in a message.
+    ``threads``: powers of a job. ``window``, ``gray``, ``each``: bits of a digit of an exponent, whether it is of the
+    Gray code, digits of a pass of the loop. ``digit_bits``: distance of two digits in a word; ``per_word``: digits of a
+    word. ``rounds``: multiples of the modulus in SETUP. ``key_words``: words of SETUP for a word of stream k.
+    ``constants``: names of the numbers at the end of SETUP. ``most_words``: words of the longest message or answer.
+    """
+
+    bits: int
+    exponent_bits: int
+    number_words: int
+    threads: int
+    window: int
+    gray: bool
+    each: int
+    digit_bits: int
+    per_word: int
+    rounds: int
+    key_words: int
+    loading: Loading
+    constants: tuple[str, ...]
+    most_words: int
+
+    TEMPLATES: ClassVar[tuple[str, str]] = ("powers.h.j2", "powers.c.j2")
+    ABOUT: ClassVar[str] = "modular powers, and RSA"
+    adds: ClassVar[bool] = True
+    multiplies: ClassVar[bool] = True
+
+    @property
+    def words(self) -> int:
+        """Words of a modulus."""
+        return words_for(self.bits)
+
+    @property
+    def exponent_words(self) -> int:
+        """Words of an exponent."""
+        return words_for(self.exponent_bits)
+
+    @property
+    def rsa(self) -> bool:
+        """Whether there are calls for RSA: exponents may be as long as a prime."""
+        return self.exponent_bits >= self.bits
+
+    @property
+    def rsa_words(self) -> int:
+        """Words of the longest number in C: the product of two primes."""
+        return words_for(2 * self.bits)
+
+    @property
+    def rsa_bytes(self) -> int:
+        """Bytes of that number."""
+        return -(-2 * self.bits // 8)
+
+    @property
+    def public_words(self) -> int:
+        """Words of a public exponent."""
+        return words_for(PUBLIC_BITS)
+
+    @property
+    def blind(self) -> int:
+        """Bits of the random multiple of p - 1."""
+        return min(BLIND_BITS, max(0, self.exponent_bits - self.bits))
+
+    @property
+    def blind_words(self) -> int:
+        """Words of it."""
+        return words_for(self.blind)
+
+    @property
+    def random_bytes(self) -> int:
+        """Random bytes of a private operation: a factor, and a multiple for each of four exponents."""
+        return WORD // 8 * (self.rsa_words + 4 * self.blind_words)
+
+    def context(self) -> dict[str, Any]:
+        """What the templates need besides the names of the device."""
+        return {"c": self, "errors": ERRORS, "first_error": FIRST_ERROR}
