@@ -28,7 +28,7 @@ from modmill.contract import Binary, Contract, Load, Timing, UnsupportedError
 from modmill.design import IO, Cost, Design, DesignInstance, Setting, Source, loadable_modulus
 from modmill.designs.montgomery_array.array import DIGIT, STREAMS_MIN, NegativeInverse
 from modmill.designs.montgomery_array.folded_array import FoldedArray
-from modmill.designs.montgomery_array.lanes import Lanes, timing
+from modmill.designs.montgomery_array.lanes import Lanes, starts, timing
 from modmill.designs.montgomery_array.shape import Kind, Params
 from modmill.interface import Multiplier
 from modmill.rtl.canonical import Canonical
@@ -117,7 +117,7 @@ class MontgomeryMultiplication(DesignInstance):
 
     @property
     def starts(self) -> int:
-        return self.lanes * self.params.frame.starts
+        return starts(self.params.frame.starts, self.lanes)
 
     @property
     def places(self) -> int:

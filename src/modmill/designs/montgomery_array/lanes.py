@@ -32,6 +32,14 @@ def timing(lane: Timing, lanes: int) -> Timing:
     return Timing(latency, interval, -(-latency // interval))
 
 
+def starts(lane: int, lanes: int) -> int:
+    """The time slot after a reset in which ``lanes`` lanes take their first operands, if one alone takes them in its
+    slot ``lane``: before that it permits none, unless this is its first slot; then a pair waits in registers for it."""
+    if lanes == 1:
+        return lane
+    return lanes * lane if lane > 1 else 0
+
+
 class Lanes(Multiplier):
     """Equal multipliers whose ``period`` is a multiple of their number, with ``lead`` = period - 1.
 
