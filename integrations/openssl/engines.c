@@ -5,6 +5,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/prov_ssl.h>
+#include <openssl/rand.h>
 #include <string.h>
 
 #ifdef WITH_x25519
@@ -22,11 +23,21 @@
 #ifdef WITH_secp256k1
 #include "secp256k1_calls.h"
 #endif
+#ifdef WITH_rsa1024
+#include "rsa1024_calls.h"
+#endif
+#ifdef WITH_rsa2048
+#include "rsa2048_calls.h"
+#endif
+#ifdef WITH_rsa4096
+#include "rsa4096_calls.h"
+#endif
 
-#define MOST_CURVES 8
+#define MOST_DEVICES 8
 
 struct modmill_engines {
-    char *paths[MOST_CURVES];
+    const char *keys[MOST_DEVICES];
+    char *paths[MOST_DEVICES];
 };
 
 const modmill_curve *modmill_find(const char *name)
@@ -53,17 +64,21 @@ void modmill_engines_free(modmill_engines *engines)
 {
     size_t k;
 
-    for (k = 0; engines != NULL && k < MOST_CURVES; k++)
+    for (k = 0; engines != NULL && k < MOST_DEVICES; k++)
         OPENSSL_free(engines->paths[k]);
     OPENSSL_free(engines);
 }
 
-void modmill_set_path(modmill_engines *engines, const modmill_curve *curve, const char *path)
+void modmill_set_path(modmill_engines *engines, const char *key, const char *path)
 {
-    char **const kept = engines->paths + (curve - modmill_curves);
+    size_t k;
 
-    OPENSSL_free(*kept);
-    *kept = OPENSSL_strdup(path);
+    for (k = 0; k < MOST_DEVICES; k++)
+        if (engines->keys[k] == NULL) {
+            engines->keys[k] = key;
+            engines->paths[k] = OPENSSL_strdup(path);
+            return;
+        }
 }
 
 const char *modmill_reason(modmill_error error)
@@ -75,11 +90,15 @@ const char *modmill_reason(modmill_error error)
     return reasons[error];
 }
 
-/* Connect to the device of a curve. */
-static modmill_error joined(const modmill_engines *engines, const char *name, modmill_socket *link)
+/* Connect to a device. */
+static modmill_error joined(const modmill_engines *engines, const char *key, modmill_socket *link)
 {
-    const char *const path = engines->paths[modmill_find(name) - modmill_curves];
+    const char *path = NULL;
+    size_t k;
 
+    for (k = 0; k < MOST_DEVICES && engines->keys[k] != NULL; k++)
+        if (strcmp(engines->keys[k], key) == 0)
+            path = engines->paths[k];
     link->fd = -1;
     if (path == NULL)
         return MODMILL_NOT_CONFIGURED;
@@ -133,6 +152,32 @@ static modmill_error joined(const modmill_engines *engines, const char *name, mo
         CALL(top, TOP, top##_ecdsa_verify(&engine, r, s, digest, length, point));                                      \
     }
 
+#define NUMBER(k) {numbers[k].bytes, numbers[k].size}
+#define POWERS(top, TOP)                                                                                               \
+    static modmill_error top##_call(const modmill_engines *engines, const top##_rsa_key *key, unsigned char *out,      \
+                                    const unsigned char *in, const unsigned char *random)                              \
+    {                                                                                                                  \
+        CALL(top, TOP, top##_rsa_private(&engine, key, out, in, random));                                              \
+    }                                                                                                                  \
+    static modmill_error top##_private(const modmill_engines *engines, const modmill_number *numbers,                  \
+                                       unsigned char *out, const unsigned char *in)                                    \
+    {                                                                                                                  \
+        const top##_rsa_numbers given = {                                                                              \
+            NUMBER(MODMILL_N),   NUMBER(MODMILL_E),   NUMBER(MODMILL_P),        NUMBER(MODMILL_Q),                     \
+            NUMBER(MODMILL_D_P), NUMBER(MODMILL_D_Q), NUMBER(MODMILL_Q_INVERSE)};                                      \
+        unsigned char random[TOP##_RSA_RANDOM];                                                                        \
+        top##_rsa_key key;                                                                                             \
+        modmill_error found = MODMILL_WRONG;                                                                           \
+                                                                                                                       \
+        memset(out, 0, numbers[MODMILL_N].size);                                                                       \
+        if (RAND_priv_bytes(random, sizeof random) > 0 && top##_rsa_private_key(&key, &given) == TOP##_OK &&           \
+            key.bytes == numbers[MODMILL_N].size)                                                                      \
+            found = top##_call(engines, &key, out, in, random);                                                        \
+        top##_wipe(random, sizeof random);                                                                             \
+        top##_wipe(&key, sizeof key);                                                                                  \
+        return found;                                                                                                  \
+    }
+
 #ifdef WITH_x25519
 static modmill_error x25519_exchange(const modmill_engines *engines, unsigned char *secret, const unsigned char *scalar,
                                      const unsigned char *point)
@@ -174,6 +219,15 @@ SIGNING(p384, P384)
 #ifdef WITH_secp256k1
 SIGNING(secp256k1, SECP256K1)
 #endif
+#ifdef WITH_rsa1024
+POWERS(rsa1024, RSA1024)
+#endif
+#ifdef WITH_rsa2048
+POWERS(rsa2048, RSA2048)
+#endif
+#ifdef WITH_rsa4096
+POWERS(rsa4096, RSA4096)
+#endif
 
 const modmill_curve modmill_curves[] = {
 #ifdef WITH_x25519
@@ -197,3 +251,15 @@ const modmill_curve modmill_curves[] = {
      secp256k1_key, secp256k1_exchange, secp256k1_sign, secp256k1_verify, secp256k1_check_scalar, NULL, NULL},
 #endif
     {.name = NULL}};
+
+const modmill_rsa modmill_rsas[] = {
+#ifdef WITH_rsa1024
+    {"rsa1024", RSA1024_MODULUS_BITS, rsa1024_private},
+#endif
+#ifdef WITH_rsa2048
+    {"rsa2048", RSA2048_MODULUS_BITS, rsa2048_private},
+#endif
+#ifdef WITH_rsa4096
+    {"rsa4096", RSA4096_MODULUS_BITS, rsa4096_private},
+#endif
+    {.key = NULL}};

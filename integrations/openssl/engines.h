@@ -48,10 +48,29 @@ typedef struct {
 
 extern const modmill_curve modmill_curves[]; /* ends with a curve without a name */
 
+/* The numbers of a private RSA key, the most significant byte first. */
+enum { MODMILL_N, MODMILL_E, MODMILL_P, MODMILL_Q, MODMILL_D_P, MODMILL_D_Q, MODMILL_Q_INVERSE, MODMILL_NUMBERS };
+
+typedef struct {
+    const unsigned char *bytes;
+    size_t size;
+} modmill_number;
+
+typedef struct {
+    const char *key;   /* name of the device in openssl.cnf */
+    size_t prime_bits; /* of the longest prime */
+
+    /* out = in^d mod n, both as long as n. After an error it is 0. */
+    modmill_error (*private_operation)(const modmill_engines *engines, const modmill_number numbers[MODMILL_NUMBERS],
+                                       unsigned char *out, const unsigned char *in);
+} modmill_rsa;
+
+extern const modmill_rsa modmill_rsas[]; /* the smaller ones first; ends with one without a key */
+
 const modmill_curve *modmill_find(const char *name);
 modmill_engines *modmill_engines_new(void);
 void modmill_engines_free(modmill_engines *engines);
-void modmill_set_path(modmill_engines *engines, const modmill_curve *curve, const char *path);
+void modmill_set_path(modmill_engines *engines, const char *key, const char *path); /* key of a device */
 const char *modmill_reason(modmill_error error);
 
 #endif

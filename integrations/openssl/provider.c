@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Modmill authors */
-/* An OpenSSL 3 provider on Modmill's coprocessors for curves.
+/* An OpenSSL 3 provider on Modmill's coprocessors for curves, and engines for RSA (rsa.c).
  *
- * Key exchange X25519 and ECDH, and signatures ECDSA and Ed25519, run on devices that `modmill serve` simulates; engines.c connects to them.
- * Nothing falls back: without its device an operation fails. Hashes and random numbers are libcrypto's.
+ * Key exchange X25519 and ECDH, and signatures ECDSA and Ed25519, run on devices that `modmill serve` simulates;
+ * engines.c connects to them. Nothing falls back: without its device an operation fails. Hashes and random numbers are libcrypto's.
  *
  * In openssl.cnf, the provider's section names the socket of each device:
  *
@@ -13,21 +13,11 @@
  *     x25519 = /path/to/x25519/device.sock
  *     p256 = /path/to/p256/device.sock
  */
-#include "engines.h"
+#include "provider.h"
 
-#include <openssl/core_dispatch.h>
-#include <openssl/core_names.h>
-#include <openssl/core_object.h>
-#include <openssl/crypto.h>
 #include <openssl/ecdsa.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/params.h>
-#include <openssl/proverr.h>
 #include <openssl/prov_ssl.h>
-#include <openssl/rand.h>
 #include <stdarg.h>
-#include <string.h>
 
 #define NUMBER MODMILL_MOST_BYTES
 #define POINT (2 * NUMBER + 1)
@@ -39,33 +29,44 @@ static OSSL_FUNC_core_new_error_fn *core_new_error;
 static OSSL_FUNC_core_set_error_debug_fn *core_set_debug;
 static OSSL_FUNC_core_vset_error_fn *core_vset_error;
 
-#define OPERATIONS (OSSL_OP_SIGNATURE + 1) /* the numbers of the operations here are below it */
-#define MOST_OFFERS 4
-
-typedef struct {
-    const OSSL_CORE_HANDLE *handle;
-    modmill_engines *engines;
-    OSSL_ALGORITHM found[OPERATIONS][MOST_OFFERS]; /* by operation; the last one has no name */
-} provider;
-
-static void say(const OSSL_CORE_HANDLE *handle, uint32_t reason, const char *form, ...)
+void modmill_say(const provider *of, uint32_t reason, const char *form, ...)
 {
     va_list arguments;
 
     va_start(arguments, form);
-    core_new_error(handle);
-    core_set_debug(handle, "modmill", 0, "modmill");
-    core_vset_error(handle, reason, form, arguments);
+    core_new_error(of->handle);
+    core_set_debug(of->handle, "modmill", 0, "modmill");
+    core_vset_error(of->handle, reason, form, arguments);
     va_end(arguments);
 }
 
-/* 1, or 0 after telling what failed. */
-static int told(const provider *of, const modmill_curve *curve, modmill_error error)
+int modmill_told(const provider *of, const char *what, modmill_error error)
 {
     if (error == MODMILL_OK)
         return 1;
-    say(of->handle, ERR_R_OPERATION_FAIL, "device for %s: %s", curve->name, modmill_reason(error));
+    modmill_say(of, ERR_R_OPERATION_FAIL, "device for %s: %s", what, modmill_reason(error));
     return 0;
+}
+
+static int told(const provider *of, const modmill_curve *curve, modmill_error error)
+{
+    return modmill_told(of, curve->name, error);
+}
+
+int modmill_set_int(OSSL_PARAM params[], const char *name, int value)
+{
+    OSSL_PARAM *const asked = OSSL_PARAM_locate(params, name);
+
+    return asked == NULL || OSSL_PARAM_set_int(asked, value);
+}
+
+EVP_MD *modmill_hash(const provider *of, const char *name)
+{
+    EVP_MD *const found = EVP_MD_fetch(NULL, name, "provider!=modmill");
+
+    if (found == NULL)
+        modmill_say(of, PROV_R_INVALID_DIGEST, "no hash %s", name);
+    return found;
 }
 
 /* --------------------------------------------------------------------------------------------------------- keys */
@@ -161,7 +162,7 @@ static int key_match(const void *one, const void *other, int selection)
 static int take_public(key *to, const unsigned char *bytes, size_t size)
 {
     if (to->curve == NULL || size != public_size(to->curve) || (!to->curve->raw && bytes[0] != UNCOMPRESSED)) {
-        say(to->of->handle, PROV_R_INVALID_KEY, "a public key must be %s",
+        modmill_say(to->of, PROV_R_INVALID_KEY, "a public key must be %s",
             to->curve == NULL ? "of a known curve" : to->curve->raw ? "of its curve's size" : "an uncompressed point");
         return 0;
     }
@@ -192,7 +193,7 @@ static int find_group(key *to, const OSSL_PARAM params[])
         return 0;
     to->curve = modmill_find(name);
     if (to->curve == NULL)
-        say(to->of->handle, PROV_R_INVALID_CURVE, "no engine is built in for the curve %s", name);
+        modmill_say(to->of, PROV_R_INVALID_CURVE, "no engine is built in for the curve %s", name);
     return to->curve != NULL;
 }
 
@@ -280,13 +281,6 @@ static int key_export(void *from, int selection, OSSL_CALLBACK *give, void *argu
     return done;
 }
 
-static int set_size(OSSL_PARAM params[], const char *name, int value)
-{
-    OSSL_PARAM *const asked = OSSL_PARAM_locate(params, name);
-
-    return asked == NULL || OSSL_PARAM_set_int(asked, value);
-}
-
 /* Bytes of the longest secret or signature. */
 static size_t most_size(const modmill_curve *curve)
 {
@@ -301,9 +295,9 @@ static int key_get_params(void *of, OSSL_PARAM params[])
 
     if (curve == NULL)
         return 0;
-    if (!set_size(params, OSSL_PKEY_PARAM_BITS, curve->bits) ||
-        !set_size(params, OSSL_PKEY_PARAM_SECURITY_BITS, (int)(4 * curve->bytes)) ||
-        !set_size(params, OSSL_PKEY_PARAM_MAX_SIZE, (int)most_size(curve)))
+    if (!modmill_set_int(params, OSSL_PKEY_PARAM_BITS, curve->bits) ||
+        !modmill_set_int(params, OSSL_PKEY_PARAM_SECURITY_BITS, (int)(4 * curve->bytes)) ||
+        !modmill_set_int(params, OSSL_PKEY_PARAM_MAX_SIZE, (int)most_size(curve)))
         return 0;
     found = OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_MANDATORY_DIGEST); /* a message is signed, not its digest */
     if (found != NULL && curve->sign_message != NULL && !OSSL_PARAM_set_utf8_string(found, ""))
@@ -421,7 +415,7 @@ static void *gen(void *from, OSSL_CALLBACK *progress, void *argument)
     (void)progress;
     (void)argument;
     if (old->curve == NULL) {
-        say(old->of->handle, PROV_R_NO_PARAMETERS_SET, "name a curve");
+        modmill_say(old->of, PROV_R_NO_PARAMETERS_SET, "name a curve");
         return NULL;
     }
     made = key_new(old->of, old->curve);
@@ -439,7 +433,6 @@ static const char *ec_operation(int operation)
     return operation == OSSL_OP_KEYEXCH ? "ECDH" : operation == OSSL_OP_SIGNATURE ? "ECDSA" : NULL;
 }
 
-#define FUNCTION(id, name) {id, (void (*)(void))(name)}
 #define KEYS                                                                                                           \
     FUNCTION(OSSL_FUNC_KEYMGMT_FREE, key_free), FUNCTION(OSSL_FUNC_KEYMGMT_HAS, key_has),                              \
         FUNCTION(OSSL_FUNC_KEYMGMT_MATCH, key_match), FUNCTION(OSSL_FUNC_KEYMGMT_DUP, key_dup),                        \
@@ -535,7 +528,7 @@ static int exchange_derive(void *of, unsigned char *secret, size_t *size, size_t
     if (secret == NULL)
         return 1;
     if (room < curve->bytes) {
-        say(now->of->handle, PROV_R_OUTPUT_BUFFER_TOO_SMALL, "a secret of %s has %zu bytes", curve->name, curve->bytes);
+        modmill_say(now->of, PROV_R_OUTPUT_BUFFER_TOO_SMALL, "a secret of %s has %zu bytes", curve->name, curve->bytes);
         return 0;
     }
     peer = now->peer->public_key + !curve->raw;
@@ -619,9 +612,7 @@ static void *signer_dup(void *from)
 static int set_hash(signer *now, const char *name)
 {
     EVP_MD_free(now->hash);
-    now->hash = EVP_MD_fetch(NULL, name, "provider!=modmill");
-    if (now->hash == NULL)
-        say(now->of->handle, PROV_R_INVALID_DIGEST, "no hash %s", name);
+    now->hash = modmill_hash(now->of, name);
     return now->hash != NULL;
 }
 
@@ -756,7 +747,7 @@ static int message_init(void *of, const char *name, void *own, const OSSL_PARAM 
 
     (void)params;
     if (name != NULL && name[0] != '\0') {
-        say(now->of->handle, PROV_R_INVALID_DIGEST, "Ed25519 takes no hash, not even %s", name);
+        modmill_say(now->of, PROV_R_INVALID_DIGEST, "Ed25519 takes no hash, not even %s", name);
         return 0;
     }
     return signer_init(now, own, NULL);
@@ -868,11 +859,11 @@ static const OSSL_DISPATCH message_signatures[] = {
 
 /* ------------------------------------------------------------------------------------------------------ provider */
 
-static const char PROPERTIES[] = "provider=modmill";
+static const char PROPERTIES[] = "provider=modmill", RSA_NAME[] = "RSA";
 
 typedef struct {
     int operation;
-    const char *curve; /* "": any with ECDSA */
+    const char *curve; /* "": any with ECDSA; "RSA": no curve */
     OSSL_ALGORITHM algorithm;
 } offer;
 
@@ -883,7 +874,10 @@ static const offer offers[] = {
     {OSSL_OP_KEYEXCH, "", {"ECDH", PROPERTIES, exchanges, "ECDH"}},
     {OSSL_OP_KEYEXCH, "X25519", {"X25519", PROPERTIES, exchanges, "X25519"}},
     {OSSL_OP_SIGNATURE, "", {"ECDSA", PROPERTIES, signatures, "ECDSA"}},
-    {OSSL_OP_SIGNATURE, "ED25519", {"ED25519", PROPERTIES, message_signatures, "Ed25519"}}};
+    {OSSL_OP_SIGNATURE, "ED25519", {"ED25519", PROPERTIES, message_signatures, "Ed25519"}},
+    {OSSL_OP_KEYMGMT, RSA_NAME, {"RSA:rsaEncryption", PROPERTIES, modmill_rsa_keys, "RSA on Modmill's engine"}},
+    {OSSL_OP_SIGNATURE, RSA_NAME, {"RSA:rsaEncryption", PROPERTIES, modmill_rsa_signatures, "RSA"}},
+    {OSSL_OP_ASYM_CIPHER, RSA_NAME, {"RSA:rsaEncryption", PROPERTIES, modmill_rsa_ciphers, "RSA"}}};
 
 #define OFFERS (sizeof offers / sizeof offers[0])
 
@@ -892,6 +886,8 @@ static int is_built_in(const char *name)
 {
     const modmill_curve *curve;
 
+    if (strcmp(name, RSA_NAME) == 0)
+        return modmill_rsas[0].key != NULL;
     if (name[0] != '\0')
         return modmill_find(name) != NULL;
     for (curve = modmill_curves; curve->name != NULL && curve->raw; curve++)
@@ -971,7 +967,7 @@ static int get_params(void *of, OSSL_PARAM params[])
     OSSL_PARAM *const name = OSSL_PARAM_locate(params, OSSL_PROV_PARAM_NAME);
 
     (void)of;
-    return (name == NULL || OSSL_PARAM_set_utf8_ptr(name, "Modmill")) && set_size(params, OSSL_PROV_PARAM_STATUS, 1);
+    return (name == NULL || OSSL_PARAM_set_utf8_ptr(name, "Modmill")) && modmill_set_int(params, OSSL_PROV_PARAM_STATUS, 1);
 }
 
 static const OSSL_DISPATCH functions[] = {
@@ -979,11 +975,22 @@ static const OSSL_DISPATCH functions[] = {
     FUNCTION(OSSL_FUNC_PROVIDER_GET_CAPABILITIES, capabilities), FUNCTION(OSSL_FUNC_PROVIDER_GETTABLE_PARAMS, gettable),
     FUNCTION(OSSL_FUNC_PROVIDER_GET_PARAMS, get_params), {0, NULL}};
 
+/* Take the path of a device's socket from the configuration. */
+static void find_path(provider *of, OSSL_FUNC_core_get_params_fn *core_get_params, const char *key)
+{
+    char *path = NULL;
+    OSSL_PARAM asked[] = {OSSL_PARAM_utf8_ptr(key, &path, 0), OSSL_PARAM_END};
+
+    if (core_get_params(of->handle, asked) && path != NULL)
+        modmill_set_path(of->engines, key, path);
+}
+
 __attribute__((visibility("default")))
 int OSSL_provider_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in, const OSSL_DISPATCH **out, void **of)
 {
     OSSL_FUNC_core_get_params_fn *core_get_params = NULL;
     const modmill_curve *curve;
+    const modmill_rsa *engine;
     provider *made;
 
     for (; in->function_id != 0; in++) {
@@ -1002,13 +1009,10 @@ int OSSL_provider_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in, 
         return 0;
     made->handle = handle;
     made->engines = modmill_engines_new();
-    for (curve = modmill_curves; made->engines != NULL && curve->name != NULL; curve++) {
-        char *path = NULL;
-        OSSL_PARAM asked[] = {OSSL_PARAM_utf8_ptr(curve->key, &path, 0), OSSL_PARAM_END};
-
-        if (core_get_params(handle, asked) && path != NULL)
-            modmill_set_path(made->engines, curve, path);
-    }
+    for (curve = modmill_curves; made->engines != NULL && curve->name != NULL; curve++)
+        find_path(made, core_get_params, curve->key);
+    for (engine = modmill_rsas; made->engines != NULL && engine->key != NULL; engine++)
+        find_path(made, core_get_params, engine->key);
     if (made->engines == NULL) {
         OPENSSL_free(made);
         return 0;

@@ -25,6 +25,8 @@ MISSING = [name for name in ("openssl", "make", "cc") if not shutil.which(name)]
     not HEADER.exists()
 )
 NAMES = ("x25519", "ed25519", "p256")
+RSA = "rsa1024"
+"""A core for keys of 1,024 bits, too short for use, because its simulation is eight times faster than for 2,048."""
 PREFER = ("-propquery", "?provider=modmill")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}")
 
@@ -40,9 +42,9 @@ def mill(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory, mill):
-    """The provider, its configuration and three cores."""
-    folder = tmp_path_factory.mktemp("openssl") / "build"
-    command = ["make", "-C", ROOT / "integrations" / "openssl", f"MILL={mill}", f"BUILD={folder}"]
+    """The provider, its configuration and four cores."""
+    folder, cores = tmp_path_factory.mktemp("openssl") / "build", " ".join((*NAMES, RSA))
+    command = ["make", "-C", ROOT / "integrations" / "openssl", f"MILL={mill}", f"BUILD={folder}", f"CORES={cores}"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return folder
@@ -58,7 +60,7 @@ class Wrong(BusSimulator):
 
 @pytest.fixture(scope="module")
 def subjects(build):
-    return {name: Subject.read(build / name) for name in NAMES}
+    return {name: Subject.read(build / name) for name in (*NAMES, RSA)}
 
 
 @contextlib.contextmanager
@@ -84,10 +86,10 @@ class OpenSsl:
     def __init__(self, folder, build):
         self.folder, self._build = folder, build
 
-    def __call__(self, *arguments, **environment):
+    def __call__(self, *arguments, stdin=None, **environment):
         kept = {k: v for k, v in os.environ.items() if k != "OPENSSL_CONF"}
         command = ["openssl", *arguments]
-        more = {"capture_output": True, "text": True, "timeout": 120}
+        more = {"capture_output": True, "text": True, "timeout": 120, "stdin": stdin}
         return subprocess.run(command, cwd=self.folder, env=kept | environment, **more)
 
     def plain(self, *arguments):
@@ -98,6 +100,17 @@ class OpenSsl:
     def core(self, *arguments):
         first, *others = arguments
         return self(first, *PREFER, *others, OPENSSL_CONF=str(self._build / "openssl.cnf"))
+
+    def done(self, *arguments):
+        done = self.core(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def rsa(self, bits=1024):
+        """An RSA key `key` with its public half `public`, and a message."""
+        self.done("genpkey", "-algorithm", "RSA", "-pkeyopt", f"rsa_keygen_bits:{bits}", "-out", "key")
+        self.plain("pkey", "-in", "key", "-pubout", "-out", "public")
+        (self.folder / "message").write_text("message")
 
     def key(self, *algorithm):
         """A key on P-256, or another one, with its public key, and a message."""
@@ -185,6 +198,89 @@ def test_ed25519(openssl, devices):
     assert "OK" in openssl.plain("verify", "-CAfile", "certificate", "certificate").stdout
 
 
+PSS = "-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:digest"
+OAEP = "-pkeyopt", "rsa_padding_mode:oaep", "-pkeyopt", "rsa_oaep_md:sha256"
+
+
+@pytest.mark.parametrize("padding", [(), PSS])
+def test_rsa_signatures(openssl, devices, padding):
+    """Signed by the core, two jobs for each prime's two powers at once; verified with the provider and without."""
+    openssl.rsa()
+    before = jobs(devices[RSA])
+    openssl.done("dgst", "-sha384", *padding, "-sign", "key", "-out", "signature", "message")
+    assert jobs(devices[RSA]) == before + 2
+    verify = "dgst", "-sha384", *padding, "-verify", "public", "-signature", "signature"
+    openssl.plain(*verify, "message")
+    openssl.done(*verify, "message")
+    assert openssl.core(*verify, "key").returncode == 1
+    (openssl.folder / "signature").write_bytes(bytes(128))
+    assert openssl.core(*verify, "message").returncode == 1
+    assert jobs(devices[RSA]) == before + 2
+
+
+def test_rsa_decryption(openssl, devices):
+    """OAEP in both directions; the padding of PKCS #1 v1.5 is refused."""
+    openssl.rsa()
+    sealing = "pkeyutl", "-encrypt", "-pubin", "-inkey", "public", *OAEP, "-in", "message", "-out"
+    opening = "pkeyutl", "-decrypt", "-inkey", "key", *OAEP, "-out", "found", "-in"
+    openssl.plain(*sealing, "one")
+    openssl.done(*sealing, "other")
+    openssl.done(*opening, "one")
+    assert (openssl.folder / "found").read_text() == "message"
+    openssl.plain(*opening, "other")
+    assert (openssl.folder / "found").read_text() == "message"
+    before = jobs(devices[RSA])
+    done = openssl.core("pkeyutl", "-decrypt", "-inkey", "key", "-in", "one")
+    assert done.returncode == 1 and "decryption has the padding oaep only" in done.stderr and done.stdout == ""
+    assert jobs(devices[RSA]) == before
+    text = (openssl.folder / "one").read_bytes()
+    (openssl.folder / "one").write_bytes(text[:-1] + bytes([text[-1] ^ 1]))
+    assert openssl.core(*opening, "one").returncode == 1
+
+
+def test_a_key_that_is_too_long_is_refused(openssl, devices):
+    openssl.rsa(2048)
+    done = openssl.core("dgst", "-sha256", "-sign", "key", "-out", "signature", "message")
+    assert done.returncode != 0 and "no engine for primes of 1024 bits is built in" in done.stderr
+
+
+def test_tls_with_an_rsa_certificate(openssl, devices):
+    """The certificate is signed by its key in the core, and so is the handshake."""
+    openssl.rsa()
+    request = "req", "-x509", "-new", "-key", "key", "-subj", "/CN=localhost", "-days", "3", "-out", "certificate"
+    openssl.done(*request)
+    before = jobs(devices[RSA])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    least = "-cipher", "DEFAULT:@SECLEVEL=0"
+    server = [
+        "openssl",
+        "s_server",
+        "-accept",
+        str(port),
+        "-cert",
+        "certificate",
+        "-key",
+        "key",
+        *least,
+        "-naccept",
+        "1",
+    ]
+    environment = os.environ | {"OPENSSL_CONF": str(openssl._build / "openssl.cnf")}
+    more = {"cwd": openssl.folder, "env": environment, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([*server, *PREFER], **more) as running:
+        try:
+            while b"ACCEPT" not in running.stdout.readline():
+                assert running.poll() is None
+            asked = "s_client", "-connect", f"127.0.0.1:{port}", "-CAfile", "certificate", "-tls1_3", *least
+            done = openssl(*asked, stdin=subprocess.DEVNULL)
+        finally:
+            running.kill()
+    assert "Verify return code: 0 (ok)" in done.stdout and "Peer signature type: RSA-PSS" in done.stdout, done.stdout
+    assert jobs(devices[RSA]) == before + 2
+
+
 def test_what_is_not_built_in_is_left_to_others(openssl, devices):
     """OpenSSL itself makes keys of X448 and Ed448 with the same properties."""
     for algorithm in ("X448", "ED448"):
@@ -196,19 +292,26 @@ def test_a_stopped_device_and_a_wrong_one(openssl, build, subjects):
     openssl.key("ED25519")
     message = "pkeyutl", "-sign", "-rawin", "-inkey", "edwards", "-in", "message", "-out", "made"
     (openssl.folder / "key").rename(openssl.folder / "edwards")
+    openssl.rsa()
+    (openssl.folder / "key").rename(openssl.folder / "rsa")
+    openssl.plain("pkeyutl", "-encrypt", "-pubin", "-inkey", "public", *OAEP, "-in", "message", "-out", "sealed")
     openssl.key()
+    padded = "dgst", "-sha256", *PSS, "-sign", "rsa", "-out", "made", "message"
+    opened = "pkeyutl", "-decrypt", "-inkey", "rsa", *OAEP, "-in", "sealed", "-out", "made"
     sign = "dgst", "-sha256", "-sign", "key", "-out", "made", "message"
     derive = "pkeyutl", "-derive", "-inkey", "key", "-peerkey", "public", "-out", "made"
 
     def refused(reason):
-        for command in (sign, derive, message):
+        for command in (sign, derive, message, padded, opened):
             done = openssl.core(*command)
             assert done.returncode != 0 and reason in done.stderr, done.stderr
             made = openssl.folder / "made"
             assert not made.exists() or made.read_bytes() == b""
 
     refused("nobody serves at its socket")
-    with served(subjects["p256"], build / "p256", Wrong), served(subjects["ed25519"], build / "ed25519", Wrong):
+    with contextlib.ExitStack() as stack:
+        for name in ("p256", "ed25519", RSA):
+            stack.enter_context(served(subjects[name], build / name, Wrong))
         refused("a wrong result")
 
 

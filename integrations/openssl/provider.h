@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Modmill authors */
+/* What the files of the provider share. */
+#ifndef MODMILL_PROVIDER_H
+#define MODMILL_PROVIDER_H
+
+#include "engines.h"
+
+#include <openssl/core_dispatch.h>
+#include <openssl/core_names.h>
+#include <openssl/core_object.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/proverr.h>
+#include <openssl/rand.h>
+#include <string.h>
+
+#define OPERATIONS (OSSL_OP_SIGNATURE + 1) /* the numbers of the operations here are below it */
+#define MOST_OFFERS 4
+
+typedef struct {
+    const OSSL_CORE_HANDLE *handle;
+    modmill_engines *engines;
+    OSSL_ALGORITHM found[OPERATIONS][MOST_OFFERS]; /* by operation; the last one has no name */
+} provider;
+
+#define FUNCTION(id, name) {id, (void (*)(void))(name)}
+
+/* Put an error in OpenSSL's queue. */
+void modmill_say(const provider *of, uint32_t reason, const char *form, ...);
+
+/* 1, or 0 after telling what failed of the device for something. */
+int modmill_told(const provider *of, const char *what, modmill_error error);
+
+/* Set a parameter, if it is asked for. */
+int modmill_set_int(OSSL_PARAM params[], const char *name, int value);
+
+/* A hash of another provider; NULL after an error. */
+EVP_MD *modmill_hash(const provider *of, const char *name);
+
+extern const OSSL_DISPATCH modmill_rsa_keys[], modmill_rsa_signatures[], modmill_rsa_ciphers[];
+
+#endif
