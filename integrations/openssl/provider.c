@@ -906,7 +906,7 @@ static const OSSL_ALGORITHM *query(void *of, int operation, int *no_cache)
         return NULL;
     found = ((provider *)of)->found[operation];
     for (k = 0; k < OFFERS; k++)
-        if (offers[k].operation == operation && is_built_in(offers[k].curve))
+        if (offers[k].operation == operation && is_built_in(offers[k].curve) && count + 1 < MOST_OFFERS)
             found[count++] = offers[k].algorithm;
     return count > 0 ? found : NULL;
 }

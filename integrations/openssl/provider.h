@@ -17,8 +17,8 @@
 #include <openssl/rand.h>
 #include <string.h>
 
-#define OPERATIONS (OSSL_OP_SIGNATURE + 1) /* the numbers of the operations here are below it */
-#define MOST_OFFERS 4
+#define OPERATIONS (OSSL_OP_ASYM_CIPHER + 1) /* the numbers of the operations here are below it */
+#define MOST_OFFERS 8
 
 typedef struct {
     const OSSL_CORE_HANDLE *handle;

@@ -7,6 +7,7 @@ import re
 import subprocess
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from calls_bench import (
@@ -93,6 +94,19 @@ def test_they_compile_without_a_warning_for_rv32i(powers):
     done = subprocess.run([*ZIG, *STRICT, *target], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert b"__mul" not in (folder / "calls.o").read_bytes()
+
+
+@on("array")
+def test_the_example_of_the_docs_compiles(powers, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "buses.md").read_text()
+    (example,) = re.findall(r'^```c\n(#include "engine_calls.h".*?)^```', page, re.DOTALL | re.MULTILINE)
+    declared = "int decrypted(uint8_t *, const uint8_t *, const engine_rsa_numbers *, const uint8_t *);\n"
+    for name, text in descriptions(described(powers.core), find_bus("wishbone")).items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "example.c").write_text(example.replace("static engine_engine", declared + "static engine_engine"))
+    command = [*ZIG, *STRICT, "-c", "example.c", "-o", "example.o"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @on(*ENGINES)
