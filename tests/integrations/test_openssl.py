@@ -287,6 +287,33 @@ def test_what_is_not_built_in_is_left_to_others(openssl, devices):
         assert openssl.core("genpkey", "-algorithm", algorithm, "-out", "other").returncode == 0
 
 
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind")
+def test_valgrind_finds_nothing(openssl, devices):
+    """No wrong access and no lost memory in an operation of each kind; an access beyond a block is found."""
+    openssl.rsa()
+    (openssl.folder / "key").rename(openssl.folder / "rsa")
+    openssl.plain("pkeyutl", "-encrypt", "-pubin", "-inkey", "public", *OAEP, "-in", "message", "-out", "sealed")
+    openssl.key("ED25519")
+    (openssl.folder / "key").rename(openssl.folder / "edwards")
+    openssl.key()
+    environment = os.environ | {"OPENSSL_CONF": str(openssl._build / "openssl.cnf")}
+    checked = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite"]
+    for first, *others in (
+        ("dgst", "-sha256", *PSS, "-sign", "rsa", "message"), ("dgst", "-sha256", "-sign", "key", "message"),
+        ("pkeyutl", "-decrypt", "-inkey", "rsa", *OAEP, "-in", "sealed"),
+        ("pkeyutl", "-derive", "-inkey", "key", "-peerkey", "public"),
+        ("pkeyutl", "-sign", "-rawin", "-inkey", "edwards", "-in", "message"),
+    ):  # fmt: skip
+        command = [*checked, "openssl", first, *PREFER, *others]
+        done = subprocess.run(command, cwd=openssl.folder, env=environment, capture_output=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+    (openssl.folder / "beyond.c").write_text(
+        "#include <stdlib.h>\nint main(void) { char *x = malloc(3); return x[3]; }\n"
+    )
+    subprocess.run(["cc", "-g", "beyond.c", "-o", "beyond"], cwd=openssl.folder, check=True, capture_output=True)
+    assert subprocess.run([*checked, "./beyond"], cwd=openssl.folder, capture_output=True).returncode == 99
+
+
 def test_a_stopped_device_and_a_wrong_one(openssl, build, subjects):
     """Nothing is released: neither a secret nor a signature without a device, nor of a wrong one."""
     openssl.key("ED25519")
