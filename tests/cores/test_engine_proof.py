@@ -6,6 +6,7 @@ import copy
 
 import pytest
 
+from marks import long
 from modmill.cores import proof
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.engine_proof import machine_time, router_time
@@ -25,6 +26,7 @@ LEAKS = {
     "a table with slow words": ("sequencer.s_ready", "sequencer.unit.a"),
 }
 """A register of control, and the net of data that is added to its next value."""
+SLOW = "a store that stalls"
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,7 @@ def test_a_machine_for_a_curve_is_proved(machine):
     assert not any("places" in table.name for table in found.tables)  # the order of products does not depend on them
 
 
-@pytest.mark.parametrize("leak", LEAKS)
+@pytest.mark.parametrize("leak", [(long if leak == SLOW else pytest.param)(leak) for leak in LEAKS])
 def test_a_planted_leak_is_found_with_its_path(machine, leak):
     found = machine_time(planted(machine, *LEAKS[leak]))
     assert found.state == "OPEN"

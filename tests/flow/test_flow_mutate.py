@@ -274,9 +274,9 @@ for old, new in (
 
 def test_data_as_flags():
     """No mutant that simulation finds is proved; words that are written before they are read, or never read, are."""
-    text = mutate(QUEUE, "core", 150)
+    text = mutate(QUEUE, "core", 80)
     killed = simulated(text)
-    assert len(killed) > 60
+    assert len(killed) > 30
     graph = _Graph(text.module)
     view = next(iter(_views(text, graph)))
     memory = {name for name, cell in text.module["cells"].items() if cell["type"] == "$mem_v2"}
@@ -288,7 +288,7 @@ def test_data_as_flags():
     assert not killed & visited
     assert len(visited) > 10, "states are visited"
     words = {k for k, m in enumerate(text.mutants, 1) if m.cell == "$mem_v2" and m.kind == "initial"}
-    assert len(words) >= 4
+    assert len(words) >= 2
     assert words <= proved
     assert proved > words
 
