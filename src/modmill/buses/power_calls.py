@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from modmill.buses.calls import FIRST_ERROR, words_for
 from modmill.buses.device import WORD
 from modmill.contract import Contract
+from modmill.engines.rsa.rsa import EXPONENT_BITS
 
 ERRORS = (
     ("RANGE", "a number is out of range"),
@@ -22,11 +23,10 @@ ERRORS = (
     ("RESULT", "a result of the engine is wrong; nothing is released"),
 )
 """Names and meanings of the errors of the calls."""
-PUBLIC_BITS = 256
-"""Bits of the longest public exponent of a key."""
 BLIND_BITS = 64
 """Most bits of the random multiple of p - 1 that is added to an exponent."""
 _LONG = 64
+"""Most bits of -1 / p that C computes."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class PowerCalls:
     @property
     def public_words(self) -> int:
         """Words of a public exponent."""
-        return words_for(PUBLIC_BITS)
+        return words_for(EXPONENT_BITS)
 
     @property
     def blind(self) -> int:
