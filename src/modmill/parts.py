@@ -30,6 +30,7 @@ PARTS = {
         "latex2mathml",
     ),
     "explore": ("allpairspy", "hypothesis"),
+    "soc": ("pythondata_cpu_picorv32",),
 }
 """The modules of each part."""
 MILL = "MODMILL_MILL"

@@ -23,6 +23,7 @@ from modmill.cli import (
     parameters,
     rsa,
     site,
+    soc,
     upkeep,
     vectors,
 )  # fmt: skip
@@ -265,3 +266,4 @@ command(ecc.app, "ecc results")(vectors.results)
 app.add_typer(rsa.app, name="rsa")
 app.add_typer(ecc.app, name="ecc")
 app.add_typer(parameters.app, name="parameters")
+app.add_typer(soc.app, name="soc")

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A small system on a chip around cores behind their buses: a RISC-V processor, memory, a console, firmware in C.
+
+`system` writes the Verilog, `firmware` compiles C for the processor, `simulate` runs both. `demo` is a system with
+three engines. `files` holds the templates and the firmware.
+"""

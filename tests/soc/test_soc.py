@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A small system with a multiplier behind each of the four buses, driven by firmware; and what the demonstration
+accepts."""
+
+import io
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from modmill.buses.adapters import find_bus
+from modmill.buses.files import VERILOG, bus_texts
+from modmill.cores.behind_bus import multiplier_device, product
+from modmill.cores.multiplier.build import build
+from modmill.flow import tools
+from modmill.soc.demo import MODES, SECRET, Demo, R, S, table
+from modmill.soc.firmware import SCRIPT, START, compiled, words_of_program
+from modmill.soc.simulate import SystemRun, SystemSimulator
+from modmill.soc.system import WORDS, System, text_of
+
+ROOT = Path(__file__).parents[2]
+BUSES = {"one": "axi4-lite", "two": "wishbone", "three": "apb", "four": "ahb-lite"}
+A, B = 0x123456789ABCDEF, 0xFEDCBA987654321
+NOWHERE = "*(volatile uint32_t *)0x40000000u = 1u;"
+
+
+def small(top):
+    """A multiplier with its device and the files of its bus."""
+    core, bus = build("mcivor", "2^61-1", io="plain", top=top), find_bus(BUSES[top])
+    device = multiplier_device(core.contract, top, core.digest)
+    return core, device, bus, bus_texts(device, bus, core.verilog)
+
+
+@pytest.fixture(scope="module")
+def four():
+    return [small(top) for top in BUSES]
+
+
+@pytest.fixture(scope="module")
+def system(four):
+    return System.of([(device, bus, texts[VERILOG]) for _, device, bus, texts in four])
+
+
+@pytest.fixture(scope="module")
+def simulator(system):
+    return SystemSimulator(system)
+
+
+def main_text(four, more=""):
+    """main.c: a product on each device by polling and by interrupt, then the statements ``more``."""
+    sent = product(four[0][0].contract, A, B, 0).words
+    lines = [f'#include "{top}.h"' for top in BUSES]
+    lines += ['#include "board.h"', "int main(void);", "int main(void)", "{"]
+    lines += [f"    static const uint32_t words[] = {{{', '.join(f'{w}u' for w in sent)}}};", "    uint32_t answer[2];"]
+    lines += [f"    {top}_device {top};" for top in BUSES]
+    for top in BUSES:
+        lines += [
+            f"    if ({top}_open(&{top}, (volatile uint32_t *){top.upper()}_BASE) != 0) return 9;",
+            "    for (board_sleeps = 0; board_sleeps < 2; board_sleeps++) {",
+            f"        int error = {top}_send(&{top}, {top.upper()}_RUN_MULTIPLY, words, {len(sent)}u);",
+            f"        board_wait({top.upper()}_DEVICE);",
+            f"        if (error == 0) error = {top}_receive(&{top}, answer, 2u);",
+            "        if (error != 0) return error;",
+            '        board_hex((const uint8_t *)answer, 8u); board_print(" ");',
+            f"        board_decimal(board_interrupts[{top.upper()}_DEVICE]);",
+            '        board_print("\\n");',
+            "    }",
+        ]
+    return "\n".join([*lines, "    board_sleeps = 0;", more, "    return 0;", "}", ""])
+
+
+def firmware(four, system, more=""):
+    texts = {name: text_of(name) for name in (START, "board.c")}
+    texts |= {"board.h": system.rendered("board.h.j2"), SCRIPT: system.rendered("link.ld.j2")}
+    for _, _, _, files in four:
+        texts |= {name: text for name, text in files.items() if name.endswith((".c", ".h"))}
+    return compiled(texts | {"main.c": main_text(four, more)})
+
+
+def wanted(four):
+    """The console: results in hexadecimal, the interrupts of each device so far."""
+    core = four[0][0]
+    result = core.contract.result.encode(A * B * core.contract.factor % core.contract.p).to_bytes(8, "little").hex()
+    return "".join(f"{result} {k}\n" for _ in BUSES for k in (0, 1))
+
+
+def test_products_over_every_bus_by_polling_and_by_interrupt(four, system, simulator):
+    run = simulator.run(firmware(four, system))
+    latency = four[0][0].contract.timing.latency
+    assert (run.text, run.status, run.refused) == (wanted(four), 0, 0)
+    assert run.jobs == [(device, latency) for device in range(4) for _ in MODES]
+
+
+@pytest.mark.parametrize(
+    "access", [NOWHERE, *(f"{top.upper()}_WRITE32(&{top}, {top.upper()}_MAGIC_OFFSET, 1u);" for top in BUSES)]
+)
+def test_an_access_that_is_refused_is_counted_and_does_not_hang(access, four, system, simulator):
+    run = simulator.run(firmware(four, system, f"    {access}"))
+    assert (run.text, run.status, run.refused) == (wanted(four), 0, 1)
+
+
+def test_firmware_that_does_not_end_and_a_fault_of_the_processor_are_named(four, system, simulator):
+    with pytest.raises(tools.ToolError, match="did not end within 300,000 cycles"):
+        simulator.run(firmware(four, system, "    for (;;) board_cycles();"), most=300_000)
+    illegal, masked = (
+        '    __asm__ volatile(".word 0");',
+        '__asm__ volatile(".insn r 0x0b, 0, 3, x0, %0, x0" : : "r"(~0u));',
+    )
+    assert simulator.run(firmware(four, system, illegal)).status == 3
+    with pytest.raises(tools.ToolError, match="the processor trapped after"):
+        simulator.run(firmware(four, system, masked + illegal))
+
+
+def test_a_device_whose_interrupt_is_not_connected_is_found(four, system):
+    """The driver still ends, because it does not sleep for ever, but takes no interrupts."""
+    parts = []
+    for part in system.parts:
+        text = part.verilog.replace(".irq(irq)", ".irq(cut)")
+        text = text.replace(f"  {part.top}_front ", f"  wire cut;\n  assign irq = 1'b0;\n  {part.top}_front ", 1)
+        parts.append(replace(part, verilog=text))
+    run = SystemSimulator(System(parts)).run(firmware(four, system))
+    assert run.text == wanted(four).replace(" 1\n", " 0\n") and run.status == 0
+
+
+def test_systems_that_cannot_be_are_refused(four, system):
+    part = system.parts[0]
+    with pytest.raises(ValueError, match="two devices have the module one_bus; build them with different names"):
+        System([part, replace(part, number=1)])
+    with pytest.raises(ValueError, match="1 to 16 devices, not 0"):
+        System([])
+    with pytest.raises(ValueError, match="has no module one_bus"):
+        System([replace(part, verilog="")])
+
+
+def test_firmware_that_is_none_or_too_long_is_refused(four, system):
+    with pytest.raises(tools.ToolError, match="no ELF file of 32 bits"):
+        words_of_program(b"MZ" + bytes(100))
+    for words, message in ((WORDS, "will not fit|overflow"), (WORDS - 4096, "less than 16 KiB for the stack")):
+        with pytest.raises(tools.ToolError, match=message):
+            firmware(four, system, f"    static volatile uint32_t many[{words}]; many[0] = 1u;")
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return Demo(seed=1)
+
+
+@pytest.fixture(scope="module")
+def good(demo):
+    """What the system shows if all is right, made without a simulation."""
+    key = demo.key
+    results = {
+        "x25519": SECRET, "p256": R.to_bytes(32, "big") + S.to_bytes(32, "big"),
+        "rsa": pow(int.from_bytes(demo.padded, "big"), key.d, key.n).to_bytes(128, "big"),
+    }  # fmt: skip
+    lines = [
+        f"{name} {mode} 1000 {5 * k} {value.hex()}\n" for name, value in results.items() for k, mode in enumerate(MODES)
+    ]
+    jobs = [(n, cycles) for n, core in enumerate(demo.engines) for _ in MODES for cycles in demo._stated(core)]
+    return SystemRun("".join(lines), 0, 6000, jobs, 0)
+
+
+def test_right_results_are_accepted(demo, good):
+    found = list(demo._operations(good))
+    assert [each.name for each in found] == ["x25519"] * 2 + ["p256"] * 2 + ["rsa"] * 2
+    assert table(found).row_count == 6
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda run: {"status": 258}, "ended with status 258"),
+        (lambda run: {"refused": 1}, "1 accesses were refused"),
+        (lambda run: {"text": run.text.partition("\n")[2]}, "the console shows"),
+        (lambda run: {"text": run.text.replace(SECRET.hex(), "00" + SECRET.hex()[2:], 1)}, "x25519 by polling: the"),
+        (lambda run: {"text": run.text.replace(SECRET.hex(), "error")}, "x25519 by polling: the result"),
+        (lambda run: {"text": run.text.replace(f"{S:064x}", f"{S + 1:064x}", 1)}, "p256 by polling: the result"),
+        (lambda run: {"text": f"{run.text[:-2]}{int(run.text[-2], 16) ^ 1:x}\n"}, "rsa by interrupt: the result"),
+        (lambda run: {"text": run.text.replace("interrupt 1000 5", "interrupt 1000 0")}, "x25519 by interrupt took 0"),
+        (lambda run: {"text": run.text.replace("interrupt 1000 5", "interrupt 1000 4")}, "p256 by interrupt took 4"),
+        (lambda run: {"text": run.text.replace("polling 1000 0", "polling 1000 2")}, "took 2 interrupts"),
+        (lambda run: {"jobs": run.jobs[:-1]}, "by their schedules"),
+        (lambda run: {"jobs": [(n, c + (n == 2)) for n, c in run.jobs]}, "by their schedules"),
+    ],
+)  # fmt: skip
+def test_whatever_is_wrong_is_found(edit, message, demo, good):
+    with pytest.raises(tools.ToolError, match=message):
+        list(demo._operations(replace(good, **edit(good))))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+def test_the_whole_demonstration(demo, tmp_path):
+    found, run = demo.run()
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(table(found))
+    page = (ROOT / "docs" / "buses.md").read_text()
+    assert len(found) == 6 and all(line.rstrip() in page for line in console.export_text().splitlines())
+    (tmp_path / "signature").write_bytes(bytes.fromhex(run.text.splitlines()[4].split()[4]))
+    (tmp_path / "message").write_bytes(b"sample")
+    (tmp_path / "key").write_bytes(demo.key.public_key().export_key())
+    done = subprocess.run(
+        ["openssl", "dgst", "-sha256", "-verify", "key", "-signature", "signature", "message"], cwd=tmp_path,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout == "Verified OK\n", done.stderr
