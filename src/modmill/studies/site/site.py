@@ -383,8 +383,10 @@ def _parts(page: Path) -> dict[str, str]:
 
 
 def _subject(row: Row) -> str:
-    """The subject of a row in a word: an engine, a design, or a building block."""
-    return str(next((row.about[key] for key in ("engine", "design", "block") if row.about.get(key)), "unnamed"))
+    """The subject of a row in a word: an engine, a design, a building block, what stands behind a bus, or a study."""
+    if bus := row.about.get("bus"):
+        return f"{row.about['name']} behind {bus}"
+    return str(next(row.about[key] for key in ("engine", "design", "block", "study") if row.about.get(key)))
 
 
 def _modulus(text: object) -> str:
