@@ -8,6 +8,8 @@
 #define OPENSSL_SUPPRESS_DEPRECATED /* the functions for padding */
 #include "provider.h"
 
+#include <limits.h>
+
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
 
@@ -325,6 +327,7 @@ static int chosen(const OSSL_PARAM *given, const char *const words[], const int 
 {
     const char *text;
     char *end;
+    long number;
     size_t k;
 
     if (given->data_type != OSSL_PARAM_UTF8_STRING)
@@ -336,8 +339,11 @@ static int chosen(const OSSL_PARAM *given, const char *const words[], const int 
             *value = values[k];
             return 1;
         }
-    *value = (int)strtol(text, &end, 10);
-    return end != text && *end == '\0';
+    number = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || number < INT_MIN || number > INT_MAX)
+        return 0;
+    *value = (int)number;
+    return 1;
 }
 
 typedef struct {
@@ -410,17 +416,21 @@ static void *worker_dup(void *from)
     return NULL;
 }
 
-/* Take a hash from a parameter, if it is there. */
+/* Take a hash from a parameter, if it is there; an unknown one changes nothing. */
 static int take_hash(const provider *of, EVP_MD **hash, const OSSL_PARAM params[], const char *name)
 {
     const OSSL_PARAM *const given = OSSL_PARAM_locate_const(params, name);
     const char *text;
+    EVP_MD *found;
 
     if (given == NULL)
         return 1;
+    found = OSSL_PARAM_get_utf8_string_ptr(given, &text) ? modmill_hash(of, text) : NULL;
+    if (found == NULL)
+        return 0;
     EVP_MD_free(*hash);
-    *hash = OSSL_PARAM_get_utf8_string_ptr(given, &text) ? modmill_hash(of, text) : NULL;
-    return *hash != NULL;
+    *hash = found;
+    return 1;
 }
 
 static int take_padding(worker *now, const OSSL_PARAM params[])
@@ -455,20 +465,27 @@ static int signer_set_params(void *of, const OSSL_PARAM params[])
                                         OSSL_PKEY_RSA_PSS_SALT_LEN_AUTO, NULL};
     static const int values[] = {RSA_PSS_SALTLEN_DIGEST, RSA_PSS_SALTLEN_MAX, RSA_PSS_SALTLEN_AUTO};
     worker *const now = of;
+    const int padding = now->padding;
     const OSSL_PARAM *salt;
+    int length = now->salt;
 
     if (params == NULL)
         return 1;
-    if (!take_padding(now, params) || !take_hash(now->of, &now->hash, params, OSSL_SIGNATURE_PARAM_DIGEST) ||
-        !take_hash(now->of, &now->mask, params, OSSL_SIGNATURE_PARAM_MGF1_DIGEST))
+    if (!take_padding(now, params))
         return 0;
+    if (now->padding != RSA_PKCS1_PADDING && now->padding != RSA_PKCS1_PSS_PADDING) {
+        now->padding = padding;
+        modmill_say(now->of, PROV_R_ILLEGAL_OR_UNSUPPORTED_PADDING_MODE, "signatures have the padding pkcs1 or pss");
+        return 0;
+    }
     salt = OSSL_PARAM_locate_const(params, OSSL_SIGNATURE_PARAM_PSS_SALTLEN);
-    if (salt != NULL && !chosen(salt, words, values, &now->salt))
+    if (salt != NULL && (!chosen(salt, words, values, &length) || length < RSA_PSS_SALTLEN_MAX)) {
+        modmill_say(now->of, PROV_R_INVALID_SALT_LENGTH, "a salt has a length of 0 or more, digest, max or auto");
         return 0;
-    if (now->padding == RSA_PKCS1_PADDING || now->padding == RSA_PKCS1_PSS_PADDING)
-        return 1;
-    modmill_say(now->of, PROV_R_ILLEGAL_OR_UNSUPPORTED_PADDING_MODE, "signatures have the padding pkcs1 or pss");
-    return 0;
+    }
+    now->salt = length;
+    return take_hash(now->of, &now->hash, params, OSSL_SIGNATURE_PARAM_DIGEST) &&
+           take_hash(now->of, &now->mask, params, OSSL_SIGNATURE_PARAM_MGF1_DIGEST);
 }
 
 static int sign_init(void *of, void *own, const OSSL_PARAM params[])

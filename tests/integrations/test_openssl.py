@@ -364,3 +364,68 @@ def test_malformed_inputs(openssl, devices):
     for group in ("P-521", "brainpoolP256r1"):
         done = openssl.core("genpkey", "-algorithm", "EC", "-pkeyopt", f"group:{group}")
         assert done.returncode != 0 and done.stdout == ""
+
+
+MANY = 10_000
+"""Malformed inputs of one run; most are refused in microseconds."""
+SANITIZED = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+
+
+def sanitized_provider(source, build, mill, folder):
+    """The provider of a folder of sources, and the program malformed, with sanitizers of addresses, leaks and undefined
+    behaviour; ``build`` has the cores."""
+    for name in (*NAMES, RSA):
+        shutil.copytree(build / name, folder / name, ignore=shutil.ignore_patterns("device.sock"))
+    cores = " ".join((*NAMES, RSA))
+    command = ["make", "-C", source, f"MILL={mill}", f"BUILD={folder}", f"CORES={cores}", f"CFLAGS={SANITIZED}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    strict = ("-std=c99", "-Wall", "-Wextra", "-Werror")
+    program = Path(__file__).with_name("malformed.c")
+    subprocess.run(["cc", *strict, *SANITIZED.split(), program, "-lcrypto", "-o", folder / "malformed"], check=True)
+    return folder
+
+
+def run_malformed(openssl, folder, count, seed, **environment):
+    openssl.rsa()
+    (openssl.folder / "key").rename(openssl.folder / "rsa")
+    openssl.key("ED25519")
+    (openssl.folder / "key").rename(openssl.folder / "edwards")
+    openssl.key()
+    command = [folder / "malformed", folder / "openssl.cnf", "rsa", "key", "edwards", str(count), str(seed)]
+    return subprocess.run(
+        command, cwd=openssl.folder, env=os.environ | environment, capture_output=True, text=True, timeout=600
+    )
+
+
+def test_ten_thousand_malformed_inputs(openssl, build, mill, subjects, tmp_path):
+    """All are refused, no sanitizer finds anything, and the device is right afterwards."""
+    (sanitized := tmp_path / "sanitized").mkdir()
+    sanitized_provider(ROOT / "integrations" / "openssl", build, mill, sanitized)
+    with contextlib.ExitStack() as stack:
+        for name, subject in subjects.items():
+            stack.enter_context(served(subject, sanitized / name))
+        done = run_malformed(openssl, sanitized, MANY, 1)
+    counts = [int(count) for count in re.findall(r": (\d+) refused", done.stdout)]
+    assert (done.returncode, sum(counts), len(counts)) == (0, MANY, 11), done.stdout[-2000:] + done.stderr[-4000:]
+    assert min(counts) > MANY // 20 and done.stdout.endswith("still right\n")
+
+
+COPY = "memcpy(to->public_key, bytes, size"
+FAULTS = {
+    "a size that is not checked": ("size != public_size(to->curve) ||", "", "accepted: raw keys"),
+    "bytes behind the end": (COPY, f"{COPY} + 4000", "AddressSanitizer"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found_by_malformed_inputs(fault, openssl, build, mill, tmp_path):
+    old, new, shown = FAULTS[fault]
+    source, folder = tmp_path / "source", tmp_path / "planted"
+    shutil.copytree(ROOT / "integrations" / "openssl", source, ignore=shutil.ignore_patterns("build"))
+    text = (source / "provider.c").read_text()
+    assert old in text
+    (source / "provider.c").write_text(text.replace(old, new))
+    folder.mkdir()
+    done = run_malformed(openssl, sanitized_provider(source, build, mill, folder), 2_000, 1)
+    assert done.returncode == 1 and shown in done.stdout + done.stderr
