@@ -17,7 +17,7 @@ from modmill.buses.files import VERILOG, bus_texts
 from modmill.cores.behind_bus import multiplier_device, product
 from modmill.cores.multiplier.build import build
 from modmill.flow import tools
-from modmill.soc.demo import MODES, SECRET, Demo, R, S, table
+from modmill.soc.demo import MODES, NAMES, SECRET, Demo, R, S, table
 from modmill.soc.firmware import SCRIPT, START, compiled, words_of_program
 from modmill.soc.simulate import SystemRun, SystemSimulator
 from modmill.soc.system import WORDS, System, text_of
@@ -168,6 +168,7 @@ def test_right_results_are_accepted(demo, good):
     found = list(demo._operations(good))
     assert [each.name for each in found] == ["x25519"] * 2 + ["p256"] * 2 + ["rsa"] * 2
     assert table(found).row_count == 6
+    assert sorted(NAMES) == sorted([*demo.sources, "system.v", "bench.v", "firmware.hex"])
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from modmill.cli import (
     upkeep,
     vectors,
 )  # fmt: skip
+from modmill.cli import bitstream as bitstreams
 from modmill.cli import bus as buses
 from modmill.cli import check as checks
 from modmill.cli import prove as proofs
@@ -250,6 +251,7 @@ command(app, "mutate my-core --count 100 --seed 1", "mutate --subject multistep"
 command(app, "depth my-core")(depth.depth)
 command(app, "serve my-core", "serve my-core --socket /tmp/x25519")(devices.serve)
 command(app, "bus my-core", "bus my-core --route --record results/buses.jsonl")(buses.bus)
+command(app, "bitstream x25519-core", "bitstream rsa-core --board ecpix5 -o board")(bitstreams.bitstream)
 command(app, "explore --seconds 60 --design multistep")(explore.explore)
 command(app, hidden=True)(upkeep.readme)
 command(app, hidden=True)(upkeep.digests)

@@ -39,11 +39,11 @@ def demo(
     from rich.console import Console
 
     from modmill.cores.folder import require_former, write_folder
-    from modmill.soc.demo import Demo, table
+    from modmill.soc.demo import NAMES, Demo, table
 
     made = Demo(seed)
     if output is not None:
-        require_former(output, tuple(made.files))
+        require_former(output, NAMES)
         keep(f"{output} was not written")
     show("building three engines")
     words = made.words

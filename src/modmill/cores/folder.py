@@ -82,8 +82,8 @@ def json_object(text: str, name: str | Path) -> dict[str, Any]:
     return found
 
 
-def write_folder(target: Path, texts: Mapping[str, str]) -> None:
-    """Write files (name -> text; a name may begin with folders) to a temporary folder and rename it to ``target``;
+def write_folder(target: Path, texts: Mapping[str, str | bytes]) -> None:
+    """Write files (name -> content; a name may begin with folders) to a temporary folder and rename it to ``target``;
     replace a folder that is there."""
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def write_folder(target: Path, texts: Mapping[str, str]) -> None:
         new.mkdir()
         for name, text in texts.items():
             (new / name).parent.mkdir(parents=True, exist_ok=True)
-            (new / name).write_text(text, encoding="utf-8")
+            (new / name).write_bytes(text if isinstance(text, bytes) else text.encode())
         if target.exists() and any(target.iterdir()):
             old = beside / "old"
             os.rename(target, old)

