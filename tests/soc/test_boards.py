@@ -15,7 +15,7 @@ from modmill.cores.ecc.machine import ecc
 from modmill.cores.rsa.machine import engine
 from modmill.flow import tools
 from modmill.soc.bitstream import BITSTREAM, BoardDesign
-from modmill.soc.boards import BOARDS, find_board
+from modmill.soc.boards import BOARDS, find_board, find_pll
 from modmill.soc.serial import SerialBoard
 
 DIVIDER = 20
@@ -38,9 +38,10 @@ def exchanged(board, core):
         yield board.exchange(words, len(wanted), most=500_000), wanted
 
 
-@pytest.mark.parametrize("name", [board.name for board in BOARDS])
-def test_every_board_answers_all_vectors(name, small):
-    board = SerialBoard(BoardDesign(small, find_board(name), divider=DIVIDER))
+@pytest.mark.parametrize(("name", "mhz"), [*((board.name, 0) for board in BOARDS), ("ulx3s-85f", 100)])
+def test_every_board_answers_all_vectors(name, mhz, small):
+    """With the board's default clock, and with one of the PLL."""
+    board = SerialBoard(BoardDesign(small, find_board(name), mhz=mhz, divider=DIVIDER))
     for found, wanted in exchanged(board, small):
         assert found == wanted
     assert board.led == find_board(name).led_high
@@ -140,9 +141,21 @@ def test_what_no_board_takes_is_refused(small):
         BoardDesign(small, BOARDS[0], 1000)
 
 
+@pytest.mark.parametrize("pin", [25, 100])
+def test_every_clock_of_the_pll_is_that_of_its_dividers(pin):
+    for mhz in (10, 12.5, 50, 62.5, 100, 125, 150, 200, 400):
+        pll = find_pll(pin, mhz)
+        assert pin * pll.feedback == mhz * pll.input and 400 <= mhz * pll.output <= 800
+        assert pin / pll.input >= 3.125
+    with pytest.raises(UnsupportedError, match=r"no clock of 33\.3 MHz of one of \d+ MHz; 32\.\d+ is possible"):
+        find_pll(pin, 33.3)
+    with pytest.raises(UnsupportedError, match=r"no clock of 1 MHz of one of \d+ MHz$"):
+        find_pll(pin, 1)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["ulx3s-85f", "icesugar-pro"])
-def test_a_bitstream(name, small):
-    report, files = BoardDesign(small, find_board(name)).make()
-    assert report["mhz_routed"] >= report["mhz"] == 25
+@pytest.mark.parametrize(("name", "mhz"), [("ulx3s-85f", 100), ("icesugar-pro", 0), ("ecpix5", 0)])
+def test_a_bitstream(name, mhz, small):
+    report, files = BoardDesign(small, board := find_board(name), mhz=mhz).make()
+    assert report["mhz_routed"] >= report["mhz"] == (mhz or board.engine_mhz)
     assert len(files[BITSTREAM]) > 50_000 and json.loads(files["report.json"]) == report

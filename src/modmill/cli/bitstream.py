@@ -17,6 +17,7 @@ from modmill.cli.progress import keep, show
 def bitstream(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that rsa build or ecc build wrote.")],
     board: Annotated[str, typer.Option(help="ulx3s-85f, colorlight-i5, icesugar-pro or ecpix5.")] = "ulx3s-85f",
+    mhz: Annotated[float, typer.Option(min=0, help="Clock of the engine, by the PLL. Default: as the board says.")] = 0,
     baud: Annotated[int, typer.Option(help="Bits per second of the serial line.")] = 115200,
     seed: Annotated[int, typer.Option(min=1, help="Seed of place and route.")] = 1,
     output: Folder = None,
@@ -39,7 +40,7 @@ def bitstream(
         )
     show(f"reading {folder}")
     engine = EccCore.read(folder) if (folder / "ecc.json").exists() else read_any(folder)
-    design = BoardDesign(engine, found, baud)
+    design = BoardDesign(engine, found, baud, mhz)
     target = output or Path(f"{folder.resolve().name}-{found.name}")
     require_former(target, [*design.files, "report.json", BITSTREAM])
     keep(f"{target} was not written")

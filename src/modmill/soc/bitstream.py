@@ -20,7 +20,7 @@ from modmill.flow.route import timed
 from modmill.flow.synthesise import synthesise
 from modmill.flow.targets import target as find_target
 from modmill.report.sheet import split
-from modmill.soc.boards import Board
+from modmill.soc.boards import Board, Pll, find_pll
 from modmill.soc.system import rendered, text_of
 
 BAUD = 115200
@@ -32,12 +32,14 @@ BITSTREAM = "board.bit"
 
 @dataclass(frozen=True)
 class BoardDesign:
-    """An ``engine`` on a ``board``. ``divider``: cycles of a bit; 0: those of ``baud``. Raises UnsupportedError for an
-    engine with words of another size than 32 bits, and for a rate that hosts do not know."""
+    """An ``engine`` on a ``board``. ``mhz``: its clock, by the PLL if it is not the pin's; 0: the board's default.
+    ``divider``: cycles of a bit; 0: those of ``baud``. Raises UnsupportedError for an engine with words of another size
+    than 32 bits, for a clock that the PLL does not make, and for a rate that hosts do not know."""
 
     engine: BuiltEngine
     board: Board
     baud: int = BAUD
+    mhz: float = 0
     divider: int = 0
 
     def __post_init__(self) -> None:
@@ -45,17 +47,24 @@ class BoardDesign:
             raise UnsupportedError(f"a board takes an engine with words of {WORD} bits, not {self.engine.word}")
         if self.baud not in BAUDS:
             raise UnsupportedError(f"baud must be one of {', '.join(map(str, BAUDS))}, not {self.baud}")
+        _ = self.pll
 
     @property
-    def mhz(self) -> float:
-        """The engine's clock."""
-        return self.board.mhz / self.board.divide
+    def clock(self) -> float:
+        """The engine's clock in MHz."""
+        return self.mhz or self.board.engine_mhz
+
+    @cached_property
+    def pll(self) -> Pll | None:
+        """The PLL; None if the engine has the pin's clock."""
+        return None if self.clock == self.board.mhz else find_pll(self.board.mhz, self.clock)
 
     @property
     def _shown(self) -> dict[str, Any]:
-        divider = self.divider or round(1e6 * self.mhz / self.baud)
+        divider = self.divider or round(1e6 * self.clock / self.baud)
         return {
             "board": self.board, "top": self.engine.top, "baud": self.baud, "divider": divider,
+            "clock": self.clock, "pll": self.pll,
             "width": divider.bit_length() + 1, "reset_bits": max(4, self.engine.power_up.bit_length()),
         }  # fmt: skip
 
@@ -96,13 +105,14 @@ class BoardDesign:
             )  # fmt: skip
             tools.run(command, name="nextpnr", cwd=work)
             routed = timed(json.loads((work / "report.json").read_text()), None, target, seed, 0, "")
-            if routed.mhz < self.mhz:
-                raise tools.ToolError(f"nextpnr: {routed.mhz:.1f} MHz is below the clock of {self.mhz:g} MHz")
+            if routed.mhz < self.clock:
+                raise tools.ToolError(f"nextpnr: {routed.mhz:.1f} MHz is below the clock of {self.clock:g} MHz")
             tools.run(tools.ecppack("--compress", "board.config", BITSTREAM), name="ecppack", cwd=work)
             report = {
                 "board": self.board.name, "engine": self.engine.about(), "digest": self.engine.digest,
-                "baud": self.baud, "mhz": self.mhz, "mhz_routed": round(routed.mhz, 2), "lut": made.lut, "ff": made.ff,
-                "dsp": made.dsp, "bram": made.bram, "seed": seed, "seconds": round(time.monotonic() - start, 1),
+                "baud": self.baud, "mhz": self.clock, "mhz_routed": round(routed.mhz, 2),
+                "lut": made.lut, "ff": made.ff, "dsp": made.dsp, "bram": made.bram, "seed": seed,
+                "seconds": round(time.monotonic() - start, 1),
                 "tools": {tool: tools.version(tool) for tool in ("yosys", "nextpnr")},
             }  # fmt: skip
             packed = (work / BITSTREAM).read_bytes()

@@ -15,6 +15,20 @@ from modmill.flow.tools import ToolError, step
 from modmill.soc.bitstream import TOP, BoardDesign
 
 _BYTE = ctypes.c_uint8
+_PLL = """
+module EHXPLLL #(
+  parameter PLLRST_ENA = "", INTFB_WAKE = "", STDBY_ENABLE = "", DPHASE_SOURCE = "", OUTDIVIDER_MUXA = "",
+  OUTDIVIDER_MUXB = "", OUTDIVIDER_MUXC = "", OUTDIVIDER_MUXD = "", CLKI_DIV = 1, CLKFB_DIV = 1, CLKOP_ENABLE = "",
+  CLKOP_DIV = 1, CLKOP_CPHASE = 0, CLKOP_FPHASE = 0, FEEDBK_PATH = ""
+) (
+  input RST, STDBY, CLKI, CLKFB, PHASESEL0, PHASESEL1, PHASEDIR, PHASESTEP, PHASELOADREG, PLLWAKESYNC, ENCLKOP,
+  output CLKOP, CLKINTFB, LOCK
+);
+  assign CLKOP = CLKI;
+  assign LOCK = 1'b1;
+endmodule
+"""
+"""The PLL in simulation, where only the engine's clock counts."""
 
 
 class SerialBoard:
@@ -26,7 +40,7 @@ class SerialBoard:
         texts += [(resources.files("modmill.soc") / "uart.cpp").read_text()]
         verilog = {name: text for name, text in design.files.items() if name.endswith(".v")}
         engine = without_initial_values(verilog.pop(f"{design.engine.top}.v"))
-        path = library("\n".join([*verilog.values(), engine]), TOP, "".join(texts))
+        path = library("\n".join([*verilog.values(), engine, _PLL]), TOP, "".join(texts))
         self._functions = functions = ctypes.CDLL(str(path))
         functions.modmill_line_start.argtypes, functions.modmill_line_start.restype = [U64, U64], ctypes.c_void_p
         for name, more, result in (
@@ -35,7 +49,7 @@ class SerialBoard:
         ):  # fmt: skip
             function = getattr(functions, f"modmill_line_{name}")
             function.argtypes, function.restype = [ctypes.c_void_p, *more], result
-        self.divider = design.divider * design.board.divide
+        self.divider = design.divider
         step("simulating")
         self._line = functions.modmill_line_start(seed, self.divider)
         self.hold(1, 64 * self.divider)
