@@ -4,6 +4,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -20,7 +21,17 @@ from modmill.flow.equivalence import equivalent
 from modmill.flow.mutate import chosen, mutate
 from modmill.flow.simulate import Simulator, widths
 from modmill.report.rows import read
-from modmill.studies.mutate import LENGTHILY, SHORTLY, SUBJECTS, WHOLLY, Subject, check_mutants, write
+from modmill.studies.mutate import (
+    ENGINES,
+    LENGTHILY,
+    SHORTLY,
+    STATES,
+    SUBJECTS,
+    WHOLLY,
+    Subject,
+    check_mutants,
+    write,
+)
 
 COUNT = 20
 
@@ -143,6 +154,17 @@ def test_refused_arguments(arguments, message):
 
 def test_every_design_is_in_the_table_of_rates():
     assert {name for name, *_ in SUBJECTS} == {design.name for design in DESIGNS}
+
+
+def test_every_design_and_kind_of_engine_has_a_row_without_survivors():
+    rows = [
+        json.loads(line) for line in (Path(__file__).parents[2] / "results" / "mutants.jsonl").read_text().splitlines()
+    ]
+    about = [row["about"] for row in rows]
+    assert {name for name, *_ in SUBJECTS} <= {a["design"] for a in about if not a.get("engine")}
+    assert set(ENGINES) <= {a.get("engine") for a in about}
+    assert all(sum(row["values"].get(state, 0) for state in STATES) >= 100 for row in rows)
+    assert not any(row["values"]["survived"] for row in rows)
 
 
 def test_a_folder_without_a_core_is_refused(tmp_path):
