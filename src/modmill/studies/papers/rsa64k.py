@@ -265,7 +265,7 @@ def _clock_of_core(ours: MeasuredCore, bits: int, redundant: bool) -> str:
     if ours.clocks:
         return seeds(ours)
     if bits == SIZES[-1] and not redundant:
-        return "nextpnr's WebAssembly build ends on carry chains of 1,040 bits; --set chain=N cuts them"
+        return "nextpnr's WebAssembly build ends on carries through 1,040 bits, also with --set chain=256"
     return NOT_ROUTED
 
 
