@@ -5,7 +5,6 @@
 
 #define CONSOLE ((volatile uint32_t *)0x10000000u)
 #define END ((volatile uint32_t *)0x10000004u)
-#define TIMER_INTERRUPT 1u
 #define FAULTS 6u          /* an illegal instruction, a misaligned access */
 #define LONGEST_SLEEP 4096 /* cycles, after which a driver reads STATUS although no interrupt came */
 
