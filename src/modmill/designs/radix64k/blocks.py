@@ -45,17 +45,25 @@ def total(terms: Sequence[Value], *, m: Module | None = None, chain: int = 0) ->
 
 
 def cut_sum(m: Module, a: Value, b: Value, chain: int, carry: Value = ZERO) -> Value:
-    """a + b + carry, one bit wider than the wider term, in carry chains of at most ``chain`` bits: the carry out of a
-    piece is an ordinary signal, which starts the chain of the next one. Cost: 2 LUTs and their wires for each cut."""
+    """a + b + carry, one bit wider than the wider term, in carry chains of at most ``chain`` bits (carry-select adder).
+
+    Each piece above the first is added twice, without and with a carry in, and the carry out of the piece below selects
+    one of the sums; so a path has one piece and a LUT for each piece above it. Cost: about three LUTs a bit, not one.
+    """
     width = max(len(a), len(b))
     a, b = (Cat(x, Const(0, width))[:width] for x in (a, b))
     pieces: list[Value] = []
     for low in range(0, width, chain):
         high = min(low + chain, width)
-        piece = Signal(high - low + 2, name="piece")
-        m.d.comb += piece.eq(Cat(Const(1, 1), a[low:high]) + Cat(carry, b[low:high]))
-        pieces.append(piece[1 : high - low + 1])
-        carry = piece[high - low + 1]
+        sums = []
+        for entering in [carry] if low == 0 else [Const(0, 1), Const(1, 1)]:
+            piece = Signal(high - low + 2, name="piece")
+            m.d.comb += piece.eq(Cat(Const(1, 1), a[low:high]) + Cat(entering, b[low:high]))
+            sums.append(piece[1:])
+        chosen = sums[0] if low == 0 else Mux(carry, sums[1], sums[0])
+        pieces.append(chosen[: high - low])
+        carry = Signal(name="carry_out")
+        m.d.comb += carry.eq(chosen[high - low])
     return Cat(*pieces, carry)
 
 
