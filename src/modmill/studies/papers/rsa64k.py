@@ -103,6 +103,8 @@ NOT_ROUTED = "not routed at this size here"
 
 LOOKUPS = {1024: 2}
 """Number of copies of z in our block-RAM cores, if more than one: each 29 of 57 block RAMs have their own."""
+CHAINS = {1024: 64}
+"""Bits of the pieces in which our non-redundant cores add, if they do: nextpnr ends on paths of 1,040 carries."""
 
 COUNTEREXAMPLE = (
     0x547B4F802DEE04B839B032E1DD89F733B96B8F02A382AB715FD570588F399EA4,
@@ -144,18 +146,19 @@ def _ms(cycles: Fraction | int, mhz: float) -> float:
 
 
 def _core(bench: Bench, name: str, bits: int, redundant: bool) -> MeasuredCore:
-    copies = _lookups(name, bits)
-    given = {"lookups": copies} if copies > 1 else {}
-    return MeasuredCore(bench, name, MODULI[bits], ROUTED, redundant=redundant, **given)
+    return MeasuredCore(bench, name, MODULI[bits], ROUTED, redundant=redundant, **_large(name, bits, redundant))
 
 
-def _lookups(name: str, bits: int) -> int:
-    return LOOKUPS.get(bits, 1) if name == "radix64k-ram" else 1
+def _large(name: str, bits: int, redundant: bool) -> dict[str, int]:
+    """The settings that only large cores need."""
+    copies = {"lookups": LOOKUPS[bits]} if bits in LOOKUPS and name == "radix64k-ram" else {}
+    chain = {"chain": CHAINS[bits]} if bits in CHAINS and not redundant else {}
+    return copies | chain
 
 
 def _circuit(bench: Bench, name: str, bits: int, redundant: bool) -> MeasuredCircuit:
     given = {} if redundant else {"redundant": False, "tile": DIGITS_17}
-    return MeasuredCircuit(bench, name, MODULI[bits], ROUTED, **given)
+    return MeasuredCircuit(bench, name, MODULI[bits], ROUTED, **given, **_large(name, bits, redundant))
 
 
 def _table(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Implementation]]) -> Section:
@@ -249,7 +252,7 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
                  "operands into registers, X y_0, then the iterations"),
                 ("LUT", None, None, shown(ours.resource("lut"))),
                 ("FF", None, None, shown(ours.resource("ff"))),
-                ("clock (MHz)", row.mhz, None, shown(clock), _clock_of_core(ours, row.bits, redundant)),
+                ("clock (MHz)", row.mhz, None, shown(clock), seeds(ours) if ours.clocks else NOT_ROUTED),
                 ("clock, % of that for 64 bits", round(100 * row.mhz / rows[0].mhz, 1), None, shown(share),
                  routed_by(share) or ("" if share else NOT_ROUTED)),
             )  # fmt: skip
@@ -258,15 +261,6 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
         lines,
         f"{ROUTED}, native io, modulus built in, without feedback: the multiplier for independent products.",
     )
-
-
-def _clock_of_core(ours: MeasuredCore, bits: int, redundant: bool) -> str:
-    """The seeds of a multiplier's clock, or why it has none."""
-    if ours.clocks:
-        return seeds(ours)
-    if bits == SIZES[-1] and not redundant:
-        return "nextpnr's WebAssembly build ends on carries through 1,040 bits, also with --set chain=256"
-    return NOT_ROUTED
 
 
 def _least_r() -> dict[str, int]:
