@@ -9,7 +9,8 @@ import pytest
 from marks import long
 from modmill.cores import proof
 from modmill.cores.ecc import machine as ecc
-from modmill.cores.engine_proof import machine_time, router_time
+from modmill.cores.engine_proof import circuit_time, machine_time, router_time
+from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa import machine as rsa
 from modmill.engines.machine.cluster import Router
 from modmill.flow.emit import netlist
@@ -76,6 +77,37 @@ def test_digits_beside_the_fields_of_control_stay_open():
 def test_a_machine_for_powers_is_proved():
     engine = rsa.engine("montgomery-array", width=64, threads=1, bits=32)
     assert machine_time(Netlist.read(engine.verilog, engine.top), engine.power_up).state == "PROVED"
+
+
+CIRCUIT_LEAKS = {
+    "a product for each bit of a secret exponent that is 1": ("multiplying", "bit_"),
+    "an answer that comes sooner for small numbers": ("circuit_compare", "N"),
+    "words of an exponent that are counted by their contents": ("waiting", "i_data"),
+}
+
+
+@pytest.fixture(scope="module")
+def circuit():
+    core = circuit_engine("radix64k-mul", p=2**32 - 5, width=32, settings={}, bits=32)
+    return Netlist.read(core.verilog, core.top).module
+
+
+def test_a_circuit_is_proved(circuit):
+    assert circuit_time(Netlist(copy.deepcopy(circuit))).state == "PROVED"
+
+
+@pytest.mark.parametrize("leak", CIRCUIT_LEAKS)
+def test_a_planted_leak_of_a_circuit_is_found(circuit, leak):
+    assert circuit_time(planted(circuit, *CIRCUIT_LEAKS[leak])).state == "OPEN"
+
+
+def test_a_public_exponent_is_public_in_its_own_jobs_only(circuit):
+    """The bit that may steer a job of variable time may not steer one of constant time."""
+    net = Netlist(copy.deepcopy(circuit))
+    net.module["netnames"]["other"] = net.module["netnames"].pop("bit_")
+    assert circuit_time(net).state == "OPEN"
+    with pytest.raises(ValueError, match="no circuit"):
+        circuit_time(Netlist.read(netlist(Router(2, 16), "router"), "router"))
 
 
 def test_a_router_is_proved_and_a_leak_in_it_is_found():

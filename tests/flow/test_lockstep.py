@@ -17,10 +17,12 @@ OPERATIONS = {
     "a != b": lambda a, b, c: a != b, "|a": lambda a, b, c: a != 0, "&a": lambda a, b, c: a == 15,
     "^a": lambda a, b, c: a.bit_count() % 2, "!a": lambda a, b, c: a == 0, "a && b": lambda a, b, c: a != 0 and b != 0,
     "a || b": lambda a, b, c: a != 0 or b != 0, "$signed(a) + $signed(b)": lambda a, b, c: (a ^ 8) + (b ^ 8) - 16 & 31,
-    "t[a]": lambda a, b, c: a * 7 + 3 & 31,
+    "a < b": lambda a, b, c: a < b, "a <= b": lambda a, b, c: a <= b, "a > b": lambda a, b, c: a > b,
+    "a >= b": lambda a, b, c: a >= b, "$signed(a) < $signed(b)": lambda a, b, c: (a ^ 8) < (b ^ 8),
+    "$signed(a) >= $signed(b)": lambda a, b, c: (a ^ 8) >= (b ^ 8), "t[a]": lambda a, b, c: a * 7 + 3 & 31,
 }  # fmt: skip
 """Expressions over a and b (4 bits) and c, with their values in 5 bits."""
-ABSTRACT = {"a < b", "a * b", "a >> b"}
+ABSTRACT = {"a % b", "a * b", "a >> b"}
 """Expressions whose value is never known, only whether it may differ."""
 WIDTHS = {"a": 4, "b": 4, "c": 1}
 
@@ -124,6 +126,6 @@ def test_a_state_is_followed_and_a_leak_has_its_path(leak, path):
             next(x for x in ("i_data", "word", "kept", "state") if n in nets[x]) for n in found.path(differing[0])[:-1]
         ]
         assert tuple(dict.fromkeys(names)) == path
-    public = ([[(nets["state"][0], 0), (nets["state"][1], 0)]], nets["i_data"])
+    public = [([[(nets["state"][0], 0), (nets["state"][1], 0)]], nets["i_data"])]
     declared = explore(gates, View(nets["i_data"], nets["state"], public=public))
     assert not any(n in declared.differing for n in gates.outputs)

@@ -5,6 +5,9 @@
 Numbers, digits of exponents and scalars, and the words of a header come on the same port i_data. The machine's states
 tell them apart: a word that it takes in one of the states `HEADERS` is a word of a header. Two runs are compared that
 have the same pauses, resets and header words, and any other words; `flow.lockstep` follows the machine's states.
+
+The circuit for powers has states of its own, and jobs of variable time. In these the current bit of the exponent counts
+as a header word too.
 """
 
 from __future__ import annotations
@@ -22,6 +25,16 @@ _STATE = "message_"
 _WAITING = "waiting"
 _KEPT = "setup"
 """Register that says whether the word is the command of SETUP."""
+CIRCUIT_HEADERS = ("circuit_command", "circuit_count")
+"""States in which a circuit for powers takes the command of a message and the number of bits of an exponent."""
+_CIRCUIT_STATE = "circuit_"
+_VARIABLE = "variable"
+"""Register that is 1 in a job of variable time."""
+_CIRCUIT_BIT = "bit"
+"""Register with the bit of the exponent."""
+# Registers of which each value is followed; words of which only is followed whether they are equal in both runs.
+_CIRCUIT_FOLLOWED = (_VARIABLE, "second", "converting", "squaring", "multiplying", "leaving")
+_CIRCUIT_WORDS = ("setup", "left", "waiting")
 _PACKET = "packet_state"
 _PACKET_HEADERS = (0, 1, 2)
 """Values of the router's state in which it takes the words of a packet's head."""
@@ -44,9 +57,36 @@ def machine_time(net: Netlist, power_up: int = 1) -> ConstantTime:
     if not headers or not words:
         return constant_time(net)
     kept = [*words, *(n for n in gates.registers if _KEPT in names[n])]
-    public = ([((n, 1), (waiting[0], 1)) for n in headers], words)
-    view = View(data, [*states, *waiting, *kept], kept, public)
+    public = [([((n, 1), (waiting[0], 1)) for n in headers], words)]
+    view = View(data, [*states, *waiting, *kept], kept, public=public)
     return _result(gates, names, explore(gates, view, power_up=power_up), ("i_data",), _present(ports))
+
+
+def circuit_time(net: Netlist, power_up: int = 1) -> ConstantTime:
+    """Prove the same of a circuit for powers, except on the bits of the exponent of a job of variable time.
+
+    Raises ValueError if a cell has another clock than port clk, or if the circuit's registers have other names."""
+    require_clock(net)
+    ports = net.module["ports"]
+    gates = Gates(net, HANDSHAKE)
+    names = _names(gates)
+    states = {x: n for n in gates.registers for x in names[n] if x.startswith(_CIRCUIT_STATE)}
+    followed, words = ([_register(gates, name) for name in which] for which in (_CIRCUIT_FOLLOWED, _CIRCUIT_WORDS))
+    if not all((*followed, *words, *(header in states for header in CIRCUIT_HEADERS))):
+        raise ValueError("the netlist has no circuit for powers")
+    data, offered = ([n for n, bit in gates.inputs.items() if bit in ports[x]["bits"]] for x in ("i_data", "i_valid"))
+    conditions = [[(states[header], 1), *((n, 1) for n in offered)] for header in CIRCUIT_HEADERS]
+    public = [(conditions, data), ([[(followed[0][0], 1)]], _register(gates, _CIRCUIT_BIT))]
+    tracked = [*states.values(), *sum(followed, [])]
+    view = View(data, [*tracked, *sum(words, [])], (), sum(words, []), public, offered)
+    return _result(gates, names, explore(gates, view, power_up=power_up), ("i_data",), _present(ports))
+
+
+def _register(gates: Gates, name: str) -> list[int]:
+    """The bits of a register by its name in the source, also where a keyword of Verilog has a stroke behind it."""
+    nets = gates.net.module["netnames"]
+    found = next((nets[x]["bits"] for x in (name, f"{name}_") if x in nets), [])
+    return [gates.index[bit] for bit in found if gates.index.get(bit) in gates.registers]
 
 
 def router_time(net: Netlist) -> ConstantTime:
@@ -67,7 +107,7 @@ def router_time(net: Netlist) -> ConstantTime:
     i_data = [n for n in data if gates.inputs[n] in ports["i_data"]["bits"]]
     offered = [(n, 1) for n, bit in gates.inputs.items() if bit in ports["i_valid"]["bits"]]
     conditions = [[*offered, *((n, value >> k & 1) for k, n in enumerate(tracked))] for value in _PACKET_HEADERS]
-    view = View(data, tracked, (), (conditions, i_data), [n for n, _ in offered])
+    view = View(data, tracked, public=[(conditions, i_data)], inputs=[n for n, _ in offered])
     told = tuple(x for x, p in ports.items() if p["direction"] == "input" and x.endswith("_data"))
     return _result(gates, names, explore(gates, view), told, handshake)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from modmill.contract import Binary, Digits, Form
-from modmill.cores.engine_proof import HEADERS, machine_time, router_time
+from modmill.cores.engine_proof import CIRCUIT_HEADERS, HEADERS, circuit_time, machine_time, router_time
 from modmill.cores.folder import json_object, kind_of, read_text
 from modmill.flow import tools
 from modmill.flow.constant_time import PUBLIC, ConstantTime, constant_time
@@ -42,6 +42,7 @@ _FOR_PRODUCTS = (
     "pauses and stalls change no result: only runs without them are followed",
 )
 _HEADERS = "the words that the machine takes in the states {states} are the header words of README.md"
+_PUBLIC_BITS = "a job of variable time reads only bits of its own exponent, which is public"
 _APART = "machines and router have no loop of gates through each other"
 
 
@@ -164,9 +165,11 @@ def prove(
         cores, power_up = options.get("cores", 1), record.get("power_up_reset", 1)
         if not isinstance(cores, int) or not isinstance(power_up, int) or not 0 < power_up < _MOST_RESET:
             raise ValueError(f"{record_file}: 'cores' or 'power_up_reset' is malformed")
-        found = _machines(verilog, top, cores, power_up)
-        but = ", except on header words"
-        assumed += [_HEADERS.format(states=_listed(HEADERS)), *([_APART] if cores > 1 else [])]
+        circuit = record.get("circuit") is True
+        found = _machines(verilog, top, cores, power_up, circuit_time if circuit else machine_time)
+        but = ", except on header words" + (" and on exponents of jobs of variable time" if circuit else "")
+        headers = _HEADERS.format(states=_listed(CIRCUIT_HEADERS if circuit else HEADERS))
+        assumed += [headers, *([_PUBLIC_BITS] if circuit else []), *([_APART] if cores > 1 else [])]
     about: dict[str, Any] = {
         "name": folder.resolve().name,
         **{key: record[key] for key in ("design", "modulus_name", "modulus_bits", "io") if key in record},
@@ -207,12 +210,14 @@ def _form(form: Mapping[str, Any]) -> Form:
     raise ValueError(f"products of numbers as {form['kind']} are not proved; binary and digits are")
 
 
-def _machines(verilog: str, top: str, cores: int, power_up: int) -> dict[str, ConstantTime]:
-    """The results of one machine, or of the machine and the router of several."""
+def _machines(
+    verilog: str, top: str, cores: int, power_up: int, one: Callable[[Netlist, int], ConstantTime]
+) -> dict[str, ConstantTime]:
+    """The results of one machine (``one`` proves it), or of the machine and the router of several."""
     if cores == 1:
-        return {top: machine_time(Netlist.read(verilog, top), power_up)}
+        return {top: one(Netlist.read(verilog, top), power_up)}
     machine, router = f"{top}_core", f"{top}_router"
     return {
-        machine: machine_time(Netlist.read(verilog, machine), power_up),
+        machine: one(Netlist.read(verilog, machine), power_up),
         router: router_time(Netlist.read(verilog, router)),
     }

@@ -192,6 +192,9 @@ class Gates:
             found = [self.gate(type_[7:], self._any(a), self._any(b))]
         elif type_ in ("$add", "$sub"):
             found = self._sum(a, b, type_ == "$sub")
+        elif type_ in _ORDER:
+            signed = int(parameters["A_SIGNED"], 2) and int(parameters["B_SIGNED"], 2)
+            found = [self._less(a, b, type_, bool(signed))]
         else:  # unknown, equal if all inputs are
             ins = sorted({x for p, nets in pins.items() if p != "Y" for x in nets})
             found = [self.gate("opaque", self._any([self.gate("opaque", x) for x in ins]))] * len(y)
@@ -210,6 +213,18 @@ class Gates:
             out.append(self.gate("xor", half, carry))
             carry = self.gate("mux", x, carry, half)
         return out
+
+    def _less(self, a: list[int], b: list[int], type_: str, signed: bool) -> int:
+        """Whether a is less than b, or another of the relations of `_ORDER`."""
+        swapped, inverted = _ORDER[type_]
+        a, b = (b, a) if swapped else (a, b)
+        if signed:  # numbers in two's complement are in the order of those with the other highest bit
+            a, b = ([*x[:-1], self.gate("not", x[-1])] for x in (a, b))
+        less = self.constants["0"]
+        for x, y in zip(a, b, strict=True):  # in this form `leaf` meets the higher bits first, which decide
+            equal = self.gate("not", self.gate("xor", x, y))
+            less = self.gate("or", self.gate("and", less, equal), self.gate("and", y, self.gate("not", x)))
+        return self.gate("not", less) if inverted else less
 
     def _register(self, cell: Cell, cone: set[Bit]) -> None:
         pins, parameters = cell["connections"], cell["parameters"]
@@ -400,7 +415,9 @@ _RULES = {
 }  # fmt: skip
 """Value and unknown of each kind of gate. a, b: values; c, d: unknown; in mux: s, t of the select, e: both operands are
 the same constant."""
-_BY_WIDTH = {"$and", "$or", "$xor", "$xnor", "$not", "$pos", "$eq", "$ne", "$add", "$sub"}
+_ORDER = {"$lt": (False, False), "$gt": (True, False), "$ge": (False, True), "$le": (True, True)}
+"""Relations as a less than b: with the operands exchanged, and with the result inverted."""
+_BY_WIDTH = {"$and", "$or", "$xor", "$xnor", "$not", "$pos", "$eq", "$ne", "$add", "$sub", *_ORDER}
 
 
 def _extended(nets: list[int], width: int, zero: int, signed: int) -> list[int]:

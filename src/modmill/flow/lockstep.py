@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from modmill.flow.gates import DIFFERS, EQUAL, Gates, lanes_of, plane
 
-_MOST_SPLITS = 64
-"""Most unknown nets of one step whose two values are followed."""
+_MOST_SPLITS, _MOST_LANES = 64, 1024
+"""Most unknown nets of one step whose two values are followed, and most states of one step; what stays unknown then is
+unknown in the next states."""
 State = tuple[int, ...]
 """Values of the tracked registers."""
 
@@ -23,21 +24,23 @@ State = tuple[int, ...]
 @dataclass(frozen=True)
 class View:
     """What `explore` follows. ``data``: inputs that may differ. ``tracked``: registers. ``kept``: tracked registers
-    whose unknown next value stays unknown; for the others both values are followed. ``public``: (conditions, nets):
-    while all of the pairs (net, value) of a condition hold, these nets are equal in both runs by declaration.
+    whose unknown next value stays unknown; for the others both values are followed. ``words``: tracked registers of which
+    only is followed whether they are equal. ``public``: pairs (conditions,
+    nets): while all of the pairs (net, value) of a condition hold, these nets are equal in both runs by declaration.
     ``inputs``: inputs both of whose values are followed in every step."""
 
     data: Collection[int]
     tracked: Sequence[int]
     kept: Collection[int] = ()
-    public: tuple[Sequence[Sequence[tuple[int, int]]], Sequence[int]] = ((), ())
+    words: Collection[int] = ()
+    public: Sequence[tuple[Sequence[Sequence[tuple[int, int]]], Sequence[int]]] = ()
     inputs: Sequence[int] = ()
 
 
 @dataclass
 class Explored:
     """The result. ``differing``: registers and outputs that may differ in some state, each with the net that is a
-    reason for it. ``states``: number of values of the tracked registers."""
+    reason for it; not all of them if an output is among them. ``states``: number of values of the tracked registers."""
 
     differing: dict[int, int]
     states: int
@@ -59,7 +62,8 @@ def explore(gates: Gates, view: View, *, power_up: int = 1, most: int = 200_000)
         before = len(differing), [m.cause for m in gates.memories.values()]
         run = _Exploration(gates, view, differing, most)
         run.all(power_up)
-        if before == (len(differing), [m.cause for m in gates.memories.values()]):
+        leaks = any(n in differing for n in gates.outputs)
+        if leaks or before == (len(differing), [m.cause for m in gates.memories.values()]):
             return Explored(differing, len(run.seen))
 
 
@@ -73,7 +77,7 @@ class _Exploration:
         self._reset = next((n for n, bit in gates.inputs.items() if bit in resets), -1)
         self._others = {n for n in (*gates.registers, *gates.inputs) if n not in set(view.tracked)}
         self._free = {n for n in (*gates.registers, *gates.inputs) if n != self._reset}
-        self._resolved = [n for n in view.tracked if n not in set(view.kept)]
+        self._resolved = [n for n in view.tracked if n not in {*view.kept, *view.words}]
         self._start: State = (DIFFERS,) * len(view.tracked)
 
     def all(self, power_up: int) -> None:
@@ -81,7 +85,7 @@ class _Exploration:
         for _ in range(power_up):
             (self._start,) = self._next(*self._evaluated([self._start], 1, {}))
         frontier = [self._start]
-        while frontier:
+        while frontier and not any(n in self.differing for n in self.gates.outputs):
             self.seen.update(frontier)
             if len(self.seen) > self._most:
                 raise ValueError(f"control has more than {self._most:,} states")
@@ -104,21 +108,23 @@ class _Exploration:
             V[n], U[n] = plane(s[k] & 1 for s in states), plane(s[k] >> 1 for s in states)
         for n, (mask, value) in pinned.items():
             V[n], U[n] = (V[n] & ~mask) | (value & mask), U[n] & ~mask
-        conditions, nets = self.view.public
-        held = 0
-        for condition in conditions:
-            fulfilled = M
-            for n, value in condition:
-                fulfilled &= ~U[n] & (V[n] if value else ~V[n])
-            held |= fulfilled
-        for n in nets:
-            V[n] &= ~(held & U[n])
+        for conditions, nets in self.view.public:
+            held = 0
+            for condition in conditions:
+                fulfilled = M
+                for n, value in condition:
+                    fulfilled &= ~U[n] & (V[n] if value else ~V[n])
+                held |= fulfilled
+            for n in nets:
+                V[n] &= ~(held & U[n])
         gates.evaluate(V, U, lanes)
         return V, U, lanes
 
     def _next(self, V: list[int], U: list[int], lanes: int) -> list[State]:
-        following = [self.gates.registers[n] for n in self.view.tracked]
-        return [tuple((V[f] >> lane & 1) + 2 * (U[f] >> lane & 1) for f in following) for lane in range(lanes)]
+        M, words = (1 << lanes) - 1, set(self.view.words)
+        following = [(self.gates.registers[n], n in words) for n in self.view.tracked]
+        planes = [(V[f] & U[f], M) if word else (V[f], U[f]) for f, word in following]
+        return [tuple((v >> lane & 1) + 2 * (u >> lane & 1) for v, u in planes) for lane in range(lanes)]
 
     def _step(self, states: list[State], reset: int) -> list[State]:
         """The next values of the tracked registers; unknown ones are followed with both values."""
@@ -128,7 +134,7 @@ class _Exploration:
         for _ in range(_MOST_SPLITS):
             V, U, lanes = self._evaluated(states, reset, pinned)
             leaves = self._leaves(V, U)
-            if not leaves:
+            if not leaves or len(states) > _MOST_LANES:
                 break
             states, pinned = _split(states, pinned, leaves)
         self._record(V, U)
