@@ -10,8 +10,8 @@ from marks import long
 from modmill.cores import proof
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.engine_proof import circuit_time, machine_time, router_time
-from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa import machine as rsa
+from modmill.cores.rsa.circuit import circuit_engine
 from modmill.engines.machine.cluster import Router
 from modmill.flow.emit import netlist
 from modmill.flow.netlist import Netlist

@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from modmill.flow.constant_time import HANDSHAKE, ConstantTime, constant_time, require_clock, tables
 from modmill.flow.gates import Gates
 from modmill.flow.lockstep import Explored, View, explore
-from modmill.flow.netlist import Netlist
+from modmill.flow.netlist import Bit, Netlist
 
 HEADERS = ("message_command", "message_passes", "message_count")
 """States in which the machine takes the command of a message, the passes of a loop, the number of words of digits."""
@@ -77,15 +77,16 @@ def circuit_time(net: Netlist, power_up: int = 1) -> ConstantTime:
     data, offered = ([n for n, bit in gates.inputs.items() if bit in ports[x]["bits"]] for x in ("i_data", "i_valid"))
     conditions = [[(states[header], 1), *((n, 1) for n in offered)] for header in CIRCUIT_HEADERS]
     public = [(conditions, data), ([[(followed[0][0], 1)]], _register(gates, _CIRCUIT_BIT))]
-    tracked = [*states.values(), *sum(followed, [])]
-    view = View(data, [*tracked, *sum(words, [])], (), sum(words, []), public, offered)
+    kept = [n for nets in words for n in nets]
+    tracked = [*states.values(), *(n for nets in followed for n in nets), *kept]
+    view = View(data, tracked, words=kept, public=public, inputs=offered)
     return _result(gates, names, explore(gates, view, power_up=power_up), ("i_data",), _present(ports))
 
 
 def _register(gates: Gates, name: str) -> list[int]:
     """The bits of a register by its name in the source, also where a keyword of Verilog has a stroke behind it."""
     nets = gates.net.module["netnames"]
-    found = next((nets[x]["bits"] for x in (name, f"{name}_") if x in nets), [])
+    found: list[Bit] = next((nets[x]["bits"] for x in (name, f"{name}_") if x in nets), [])
     return [gates.index[bit] for bit in found if gates.index.get(bit) in gates.registers]
 
 

@@ -24,9 +24,9 @@ State = tuple[int, ...]
 @dataclass(frozen=True)
 class View:
     """What `explore` follows. ``data``: inputs that may differ. ``tracked``: registers. ``kept``: tracked registers
-    whose unknown next value stays unknown; for the others both values are followed. ``words``: tracked registers of which
-    only is followed whether they are equal. ``public``: pairs (conditions,
-    nets): while all of the pairs (net, value) of a condition hold, these nets are equal in both runs by declaration.
+    whose unknown next value stays unknown; for the others both values are followed. ``words``: tracked registers of
+    which only is followed whether they are equal. ``public``: pairs (conditions, nets): while all of the pairs (net,
+    value) of a condition hold, these nets are equal in both runs by declaration.
     ``inputs``: inputs both of whose values are followed in every step."""
 
     data: Collection[int]

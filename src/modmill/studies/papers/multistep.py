@@ -196,10 +196,10 @@ def _curve(bench: Bench) -> Section:
 def _compared(bench: Bench) -> Section:
     lines = []
     for name, settings, about in COMPARED:
-        asked = name, LOADED.get(name, MODULUS)
-        ours, note, no_clock = MeasuredCore(bench, *asked, ROUTED, **settings), "", "not routed here"
+        modulus, note, no_clock = LOADED.get(name, MODULUS), "", "not routed here"
+        ours = MeasuredCore(bench, name, modulus, ROUTED, **settings)
         if ours.predicted_dsp > target(ROUTED).capacity.dsp:
-            ours = MeasuredCore(bench, *asked, LARGER, **settings)
+            ours = MeasuredCore(bench, name, modulus, LARGER, **settings)
             note = f"{LARGER}, because {target(ROUTED).capacity.dsp} blocks are all that {ROUTED} has"
             no_clock = f"{LARGER} is synthesised only"
         shown = "".join(f", {key} = {value}" for key, value in settings.items() if key not in ("loadable", "s"))
