@@ -135,7 +135,7 @@ class Integers:
                 low, high = (bound >> bits for bound in bounds(x))
                 if low == high:
                     return self.number(low)
-            found = self._floors[x, bits] = self._floored(x, bits)
+            found = self._floors[x, bits] = self._sign(x, bits) or self._floored(x, bits)
         return self.within(found, low, high)
 
     def _floored(self, x: Expression, bits: int) -> Expression:
@@ -167,9 +167,28 @@ class Integers:
             low, high = self.bounds(part)
             if low >> bits == high >> bits:
                 return self._plus(whole, self.number(low >> bits))
+            if (sign := self._sign(part, bits)) is not None:
+                return self._plus(whole, sign)
             self._atom_of[key] = len(self.atoms)
             self._new(_Atom("", low >> bits, high >> bits, part, bits))
         return self._plus(whole, self.make({(self._atom_of[key],): 1}))
+
+    def _sign(self, x: Expression, bits: int) -> Expression | None:
+        """floor(x / 2^bits) with fewer bits, if it has two values v - 1 and v: v if x >= v 2^bits, however small the
+        power of two that is above \\|x - v 2^bits\\|. None if there is no smaller one."""
+        low, high = self.bounds(x)
+        value = high >> bits
+        if low >> bits != value - 1:
+            return None
+        offset = value << bits
+        least = max(offset - low - 1, high - offset).bit_length()
+        coefficients = [c for m, c in x.terms.items() if m]
+        while least < bits and not all(2 * abs(c) <= 1 << least or not c & (1 << least) - 1 for c in coefficients):
+            least += 1
+        if least >= bits:
+            return None
+        found = self.floor(self.sum([(1, x), (-1, self.number(offset))]), least)
+        return self.sum([(1, found), (1, self.number(value))])
 
     def _plus(self, terms: dict[Monomial, int], other: Expression) -> Expression:
         total = dict(terms)

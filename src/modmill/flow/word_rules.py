@@ -163,10 +163,11 @@ class Words:
         return (*self.word(found, known), *(None,) * (width - known))
 
     def _within(self, value: Expression, width: int) -> bool:
-        if value.low >= 0 and value.high < 1 << width:
+        end = 1 << width
+        if value.low >= -end and value.high < end:
             return True
         low, high = self.integers.bounds(value)
-        return low >= 0 and high < 1 << width
+        return low >= -end and high < end
 
     def _add(self, cell: WordCell, pins: Pins) -> Bits:
         return self._arithmetic(cell, pins, lambda a, b: self.integers.sum([(1, a), (1, b)]))
