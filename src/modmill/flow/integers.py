@@ -289,7 +289,12 @@ class Integers:
         """Bounds of x after the floors in it, newest first, are replaced by what they are the floors of."""
         found = self._exact.get(x)
         if found is None:
-            found = self._exact[x] = max(x.low, -self._most(self.sum([(-1, x)]))), min(x.high, self._most(x))
+            low, high = max(x.low, -self._most(self.sum([(-1, x)]))), min(x.high, self._most(x))
+            constant, common, rest = self._parts(x)
+            if common > 1:  # the rest is a whole number, whose ends may be closer
+                least, most = (constant + common * end for end in self.bounds(rest))
+                low, high = max(low, least), min(high, most)
+            found = self._exact[x] = low, high
         return found
 
     def case_bounds(self, x: Expression) -> tuple[int, int]:

@@ -52,7 +52,7 @@ class Claim:
         """The claim in words."""
         operands = f"operands from 0 to {shortened(self.largest)}"
         if isinstance(self.operand, Digits):
-            operands = f"operands of {self.operand.d} digits of {self.operand.r + 2} bits"
+            operands += f" in {self.operand.d} digits of {self.operand.r + 2} bits"
         return f"for all {operands}: o_r is congruent to their product times factor, and below {shortened(self.end)}"
 
 
@@ -146,7 +146,7 @@ def _outcome(net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits]
     """The result of a run: without a choice by data if that does, else case by case."""
     begin = time.process_time()
     found: list[Outcome] = []
-    for known, cases in ((False, False), (True, False), (False, True), (True, True)):
+    for known, cases in ((False, False), (False, True), (True, False), (True, True)):
         found.append(_all_cases(net, claim, start, fixed, known=known, cases=cases))
         if not found[-1].open:
             break
@@ -168,6 +168,9 @@ def _all_cases(
         operands = [
             _number(make, claim.operand, name, claim.largest) for name in OPERANDS if name in net.module["ports"]
         ]
+        product = make.number(1)
+        for operand, _ in operands:  # before the run, which needs the range of a product of digits
+            product = make.product(product, operand)
         run = _Run(net, make, claim, start, operands, fixed, known=known, case=case if cases else None)
         try:
             number = _read(run.result(), claim.result)
@@ -179,18 +182,14 @@ def _all_cases(
         except UnprovedError as error:
             return Outcome(start, terms, atoms, (str(error),), 0)
         terms, atoms = max(terms, len(number.terms)), max(atoms, len(make.atoms))
-        if open_ := tuple(_remains(make, claim, number, operands)):
+        if open_ := tuple(_remains(make, claim, number, product)):
             return Outcome(start, terms, atoms, open_, 0)
     return Outcome(start, terms, atoms, (), 0)
 
 
-def _remains(
-    make: Integers, claim: Claim, number: Expression, operands: Sequence[tuple[Expression, Bits]]
-) -> Iterator[str]:  # fmt: skip
+def _remains(make: Integers, claim: Claim, number: Expression, product: Expression) -> Iterator[str]:
     """What is not proved of a result."""
-    number, wanted = make.settled(number), make.number(claim.factor)
-    for operand, _ in operands:
-        wanted = make.product(wanted, operand)
+    number, wanted = make.settled(number), make.sum([(claim.factor, product)])
     if left := _wrong(make, claim, number, wanted):
         if len(left) <= _MOST_MATCHED and all(len(m) == 1 for m in left):
             number = make.matched(number, [m[0] for m in left])
@@ -215,7 +214,7 @@ def _number(make: Integers, form: Form, name: str, largest: int) -> tuple[Expres
     """An unknown operand: its number, and the bits of its port."""
     if isinstance(form, Digits):
         words = [make.atom(f"{name}[{k}]", 0, (1 << form.r + 2) - 1) for k in range(form.d)]
-        number = make.sum((1 << form.r * k, word) for k, word in enumerate(words))
+        number = make.within(make.sum((1 << form.r * k, word) for k, word in enumerate(words)), 0, largest)
         return number, tuple((word, k) for word in words for k in range(form.r + 2))
     number = make.atom(name, 0, largest)
     return number, tuple((number, k) for k in range(form.width))
