@@ -64,6 +64,7 @@ class Integers:
     _facts: list[Expression] = field(default_factory=list)
     _equal: list[tuple[int, Expression]] = field(default_factory=list)
     _known: dict[Monomial, list[Expression]] = field(default_factory=dict)
+    _digits: dict[int, list[Expression]] = field(default_factory=dict)
 
     def make(self, terms: dict[Monomial, int]) -> Expression:
         """The expression of these terms, without those of coefficient 0."""
@@ -230,10 +231,17 @@ class Integers:
     def _remember(self, x: Expression) -> None:
         """Note that the range of x says more than those of its atoms."""
         newest = max(x.terms, key=_newer)
+        if len(x.terms) > 1 and self._is_floor(newest) and all(len(m) < 2 for m in x.terms):
+            widest = max((m for m in x.terms if m), key=lambda m: (self._width(m[0]), m))
+            if x.terms[widest] in (1, -1) and x not in (digits := self._digits.setdefault(widest[0], [])):
+                digits.append(x)
         if len(x.terms) > 1 and not self._is_floor(newest):
             facts = self._known.setdefault(newest, [])
             if x not in facts:
                 facts.append(x)
+
+    def _width(self, atom: int) -> int:
+        return self.atoms[atom].high - self.atoms[atom].low
 
     def _is_floor(self, m: Monomial) -> bool:
         return len(m) == 1 and self.atoms[m[0]].inner is not None
@@ -266,22 +274,24 @@ class Integers:
                     x = self.sum([(1, x), (-c, apart), (c, self.number(low))])
         return x
 
-    def _range(self, terms: Mapping[Monomial, int]) -> tuple[int, int]:
-        """Bounds of a polynomial from the ranges of its monomials."""
+    def _range(
+        self, terms: Mapping[Monomial, int], others: Mapping[int, tuple[int, int]] | None = None
+    ) -> tuple[int, int]:  # fmt: skip
+        """Bounds of a polynomial from the ranges of its monomials. ``others``: of numbers that are no atoms."""
         low = high = 0
         for m, c in terms.items():
-            a, b = self._monomial(m)
+            a, b = self._monomial(m, others or {})
             if c > 0:
                 low, high = low + c * a, high + c * b
             else:
                 low, high = low + c * b, high + c * a
         return low, high
 
-    def _monomial(self, m: Monomial) -> tuple[int, int]:
+    def _monomial(self, m: Monomial, others: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
         low = high = 1
         for a in m:
-            atom = self.atoms[a]
-            ends = (low * atom.low, low * atom.high, high * atom.low, high * atom.high)
+            least, most = others[a] if a in others else (self.atoms[a].low, self.atoms[a].high)
+            ends = (low * least, low * most, high * least, high * most)
             low, high = min(ends), max(ends)
         return low, high
 
@@ -296,6 +306,19 @@ class Integers:
                 low, high = max(low, least), min(high, most)
             found = self._exact[x] = low, high
         return found
+
+    def _most_of_digits(self, terms: Mapping[Monomial, int]) -> int:
+        """An upper bound of a polynomial after its numbers, widest first, are replaced by the digits into which they
+        were cut: of the ways to cut a number that which leaves fewest terms."""
+        ranges = dict[int, tuple[int, int]]()
+        atoms = {a for m in terms for a in m}
+        for a in sorted(atoms, key=lambda a: (-self._width(a), a)):
+            digits = [d for d in self._digits.get(a, ()) if all(m[0] in atoms for m in d.terms if m)]
+            found = [(_replaced(terms, a, digit, -1 - len(ranges)), digit) for digit in digits]
+            if found:
+                terms, digit = min(found, key=lambda one: (len(one[0]), one[1].high - one[1].low))
+                ranges[-1 - len(ranges)] = digit.low, digit.high
+        return self._range(terms, ranges)[1]
 
     def case_bounds(self, x: Expression) -> tuple[int, int]:
         """Bounds of x, case by case if the newest floor in it has two values."""
@@ -373,9 +396,11 @@ class Integers:
     def _most(self, x: Expression) -> int:
         """An upper bound of x."""
         terms, scale = dict(x.terms), 1  # the expression times scale
-        best = x.high
+        best, in_digits = x.high, False
         while replaceable := [m for m in terms if m in self._known or self._is_floor(m)]:
             newest = max(replaceable, key=_newer)
+            if not in_digits and self._of_digits(terms):
+                best, in_digits = min(best, self._most_of_digits(terms) // scale), True
             c, (f, rest, low, high) = terms.pop(newest), self._fact(newest)
             common = gcd(c, f)
             times, factor = abs(f) // common, c // common if f > 0 else -c // common
@@ -387,7 +412,14 @@ class Integers:
             terms[_ONE] = terms.get(_ONE, 0) + factor * (high if factor > 0 else low)
             terms = {m: value for m, value in terms.items() if value}
             best = min(best, self._range(terms)[1] // scale)
+        if not in_digits and self._of_digits(terms):
+            best = min(best, self._most_of_digits(terms) // scale)
         return best
+
+    def _of_digits(self, terms: Mapping[Monomial, int]) -> bool:
+        """Whether a polynomial has products, and no floors of products but in them."""
+        inner = (self.atoms[m[0]].inner for m in terms if len(m) == 1)
+        return any(len(m) > 1 for m in terms) and not any(x and any(len(m) > 1 for m in x.terms) for x in inner)
 
     def _fact(self, newest: Monomial) -> tuple[int, Mapping[Monomial, int], int, int]:
         """f, other terms, all older, and the range of f times ``newest`` and these terms."""
@@ -397,6 +429,25 @@ class Integers:
             return 1 << atom.shift, {m: -d for m, d in atom.inner.terms.items()}, 1 - (1 << atom.shift), 0
         best = min(self._known[newest], key=lambda fact: Fraction(fact.high - fact.low, abs(fact.terms[newest])))
         return best.terms[newest], {m: d for m, d in best.terms.items() if m != newest}, best.low, best.high
+
+
+def _replaced(terms: Mapping[Monomial, int], atom: int, digit: Expression, number: int) -> dict[Monomial, int]:
+    """Terms with ``number``, which is ``digit``, and what else is in the digit in place of an atom, whose coefficient
+    there is 1 or -1."""
+    sign = digit.terms[atom,]
+    other = [((number,), sign), *((m, -sign * c) for m, c in digit.terms.items() if m != (atom,))]
+    done, todo = dict[Monomial, int](), dict(terms)
+    while todo:
+        monomial, factor = todo.popitem()
+        if atom not in monomial:
+            done[monomial] = done.get(monomial, 0) + factor
+            continue
+        rest = list(monomial)
+        rest.remove(atom)
+        for m, c in other:
+            product = tuple(sorted((*rest, *m)))
+            todo[product] = todo.get(product, 0) + factor * c
+    return {m: c for m, c in done.items() if c}
 
 
 def _newer(m: Monomial) -> Monomial:
