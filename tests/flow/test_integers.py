@@ -21,8 +21,14 @@ def gate(make, found, rnd):
     return number, lambda v: f(v) & g(v), (either, lambda v: f(v) ^ g(v))
 
 
+def digit(make, x, low, bits):
+    """Bits of a word as a number, with their range."""
+    cut = make.sum([(1, make.floor(x, low)), (-(1 << bits), make.floor(x, low + bits))])
+    return make.within(cut, 0, (1 << bits) - 1)
+
+
 def drawn(make, rnd):
-    """An expression from sums, products, gates and cuts, and how to compute it; the numbers of the gates."""
+    """An expression from sums, products, gates, cuts and digits, and how to compute it; the numbers of the gates."""
     known = {}
     found = [(make.atom(f"x{k}", 0, (1 << bits) - 1), lambda v, k=k: v[k]) for k, bits in WORDS.items()]
     for _ in range(12):
@@ -39,6 +45,8 @@ def drawn(make, rnd):
                     (make.floor(x, k), lambda v, f=f, k=k: f(v) >> k),
                     (make.floor(make.sum([(-1, x), (d, y)]), k), lambda v, f=f, g=g, d=d, k=k: d * g(v) - f(v) >> k),
                     (make.product(x, y), lambda v, f=f, g=g: f(v) * g(v)),
+                    (digit(make, x, k, d & 7 | 1), lambda v, f=f, k=k, d=d: f(v) >> k & (1 << (d & 7 | 1)) - 1),
+                    (digit(make, x, 0, k), lambda v, f=f, k=k: f(v) & (1 << k) - 1),
                 ]
             )
         )
@@ -47,7 +55,7 @@ def drawn(make, rnd):
     return found, known
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(80))
 def test_values_and_ranges(seed):
     make, rnd = Integers(), random.Random(seed)
     found, gates = drawn(make, rnd)
@@ -114,6 +122,50 @@ def test_parts_of_a_word_come_together():
     assert make.floor(make.sum([(-1, x)]), 3) is make.sum(
         [(-1, make.floor(make.sum([(1, x), (1, make.number(7))]), 3))]
     )
+
+
+def test_a_middle_term_of_karatsuba_has_the_range_of_its_digits():
+    """(x0 + x1) (y0 + y1) - x0 y0 - x1 y1 = x0 y1 + x1 y0, whatever the order in which the numbers were cut."""
+    make, size, rnd = Integers(), 8, random.Random(1)
+    x, y = (make.atom(name, 0, (1 << 2 * size) - 1) for name in "xy")
+    halves = []
+    for word in (x, y):
+        high = make.floor(word, size)
+        low = make.within(make.sum([(1, word), (-(1 << size), high)]), 0, (1 << size) - 1)
+        halves.append((low, high))
+    (a, b), (c, d) = halves
+    sums = [make.sum([(1, one), (1, other)]) for one, other in halves]
+    middle = make.sum([(1, make.product(*sums)), (-1, make.product(a, c)), (-1, make.product(b, d))])
+    most = 2 * ((1 << size) - 1) ** 2
+    assert make.bounds(middle) == (0, most)
+    assert make.floor(middle, 2 * size + 1) is make.number(0)
+    assert make.floor(make.sum([(-1, middle)]), 2 * size).low == -2
+    for _ in range(50):
+        known = {0: rnd.getrandbits(2 * size), 1: rnd.getrandbits(2 * size)}
+        assert 0 <= value(middle, make.atoms, known) <= most
+    wrong = make.sum([(1, middle), (-1, make.product(a, d)), (1, make.product(a, c))])
+    low, high = make.bounds(wrong)
+    assert low <= 0 and high > (1 << 2 * size)  # a wrong pair of digits: x1 y0 + x0 y0
+
+
+def test_a_sign_is_one_number_at_every_bit():
+    """Bits k, k + 1, ... of a word in two's complement are equal, and so are the numbers that they are."""
+    make = Integers()
+    x, y = (make.atom(name, 0, 99) for name in "xy")
+    apart = make.sum([(1, x), (-1, y)])
+    assert make.floor(apart, 7) is make.floor(apart, 8) is make.floor(apart, 20)
+    assert make.floor(apart, 6) is not make.floor(apart, 7)
+    above = make.sum([(1, apart), (1, make.number(1 << 9))])
+    assert make.floor(above, 9) is make.sum([(1, make.floor(apart, 7)), (1, make.number(1))])
+
+
+def test_the_factor_of_a_sum_gives_closer_bounds():
+    """15 times the low digit of a number that comes from a floor and was cut in another way."""
+    make = Integers()
+    x = make.atom("x", 0, (1 << 40) - 1)
+    low = make.sum([(1, make.floor(x, 8)), (-(1 << 8), make.floor(x, 16))])
+    low = make.make(low.terms | {(): 3})
+    assert make.bounds(make.sum([(15, low)])) == (45, 15 * 258)
 
 
 def test_bounds_need_what_a_floor_is_of():

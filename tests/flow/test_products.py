@@ -15,11 +15,17 @@ from modmill.flow.netlist import Netlist
 from modmill.flow.products import Claim, prove_products, starts
 from modmill.studies.mutate import SHORTLY, Subject
 
+LARGE = [
+    ("mcivor", "2^61-1", {}), ("pseudo-mersenne", "2^255-19", {}), ("pseudo-mersenne", "secp256k1", {}),
+    ("montgomery-array", "P-256", {"loadable": False}), ("radix64k-mul", "secp256k1", {}),
+]  # fmt: skip
 CORES = [
     ("montgomery-array", "2^61-1", {"loadable": False}), ("pseudo-mersenne", "2^61-1", {}), ("orup", "2^61-1", {}),
     ("iddmm", "2^61-1", {}), ("orup", "secp256k1", {}), ("solinas", "2^61-1", {}),
     ("mcivor", "13", {}), ("tenca-koc", "2^13-1", {}),
-    pytest.param(("mcivor", "2^61-1", {}), marks=pytest.mark.long),
+    ("pseudo-mersenne", "2^52-59", {}), ("pseudo-mersenne", "2^64-2^16-977", {}), ("radix64k-mul", "2^61-1", {}),
+    ("wide", "2^61-1", {}), ("karatsuba", "2^61-1", {}), ("karatsuba-solinas", "2^61-1", {}),
+    *(pytest.param(case, marks=pytest.mark.long) for case in LARGE),
 ]  # fmt: skip
 
 

@@ -64,7 +64,7 @@ class Integers:
     _facts: list[Expression] = field(default_factory=list)
     _equal: list[tuple[int, Expression]] = field(default_factory=list)
     _known: dict[Monomial, list[Expression]] = field(default_factory=dict)
-    _digits: dict[int, list[Expression]] = field(default_factory=dict)
+    _digits: dict[Monomial, list[Expression]] = field(default_factory=dict)
 
     def make(self, terms: dict[Monomial, int]) -> Expression:
         """The expression of these terms, without those of coefficient 0."""
@@ -231,17 +231,19 @@ class Integers:
     def _remember(self, x: Expression) -> None:
         """Note that the range of x says more than those of its atoms."""
         newest = max(x.terms, key=_newer)
-        if len(x.terms) > 1 and self._is_floor(newest) and all(len(m) < 2 for m in x.terms):
-            widest = max((m for m in x.terms if m), key=lambda m: (self._width(m[0]), m))
-            if x.terms[widest] in (1, -1) and x not in (digits := self._digits.setdefault(widest[0], [])):
+        if len(x.terms) > 1 and self._is_floor(newest):
+            widest = max((m for m in x.terms if m), key=lambda m: (self._width(m), m))
+            alone = len(widest) > 1 or sum(widest[0] in m for m in x.terms) == 1
+            if alone and x.terms[widest] in (1, -1) and x not in (digits := self._digits.setdefault(widest, [])):
                 digits.append(x)
         if len(x.terms) > 1 and not self._is_floor(newest):
             facts = self._known.setdefault(newest, [])
             if x not in facts:
                 facts.append(x)
 
-    def _width(self, atom: int) -> int:
-        return self.atoms[atom].high - self.atoms[atom].low
+    def _width(self, m: Monomial) -> int:
+        low, high = self._monomial(m, {})
+        return high - low
 
     def _is_floor(self, m: Monomial) -> bool:
         return len(m) == 1 and self.atoms[m[0]].inner is not None
@@ -311,10 +313,10 @@ class Integers:
         """An upper bound of a polynomial after its numbers, widest first, are replaced by the digits into which they
         were cut: of the ways to cut a number that which leaves fewest terms."""
         ranges = dict[int, tuple[int, int]]()
-        atoms = {a for m in terms for a in m}
-        for a in sorted(atoms, key=lambda a: (-self._width(a), a)):
-            digits = [d for d in self._digits.get(a, ()) if all(m[0] in atoms for m in d.terms if m)]
-            found = [(_replaced(terms, a, digit, -1 - len(ranges)), digit) for digit in digits]
+        used = {*((a,) for m in terms for a in m), *terms}
+        for cut in sorted(used & self._digits.keys(), key=lambda m: (-self._width(m), m)):
+            digits = [d for d in self._digits[cut] if d.terms.keys() - {_ONE} <= used]
+            found = [(_replaced(terms, cut, digit, -1 - len(ranges)), digit) for digit in digits]
             if found:
                 terms, digit = min(found, key=lambda one: (len(one[0]), one[1].high - one[1].low))
                 ranges[-1 - len(ranges)] = digit.low, digit.high
@@ -396,7 +398,7 @@ class Integers:
     def _most(self, x: Expression) -> int:
         """An upper bound of x."""
         terms, scale = dict(x.terms), 1  # the expression times scale
-        best, in_digits = x.high, False
+        best, in_digits = min(x.high, self._most_of_digits(terms)), False
         while replaceable := [m for m in terms if m in self._known or self._is_floor(m)]:
             newest = max(replaceable, key=_newer)
             if not in_digits and self._of_digits(terms):
@@ -431,19 +433,20 @@ class Integers:
         return best.terms[newest], {m: d for m, d in best.terms.items() if m != newest}, best.low, best.high
 
 
-def _replaced(terms: Mapping[Monomial, int], atom: int, digit: Expression, number: int) -> dict[Monomial, int]:
-    """Terms with ``number``, which is ``digit``, and what else is in the digit in place of an atom, whose coefficient
-    there is 1 or -1."""
-    sign = digit.terms[atom,]
-    other = [((number,), sign), *((m, -sign * c) for m, c in digit.terms.items() if m != (atom,))]
+def _replaced(terms: Mapping[Monomial, int], cut: Monomial, digit: Expression, number: int) -> dict[Monomial, int]:
+    """Terms with ``number``, which is ``digit``, and what else is in the digit in place of ``cut``, whose coefficient
+    there is 1 or -1: in all products if it is one atom."""
+    sign = digit.terms[cut]
+    other = [((number,), sign), *((m, -sign * c) for m, c in digit.terms.items() if m != cut)]
     done, todo = dict[Monomial, int](), dict(terms)
     while todo:
         monomial, factor = todo.popitem()
-        if atom not in monomial:
+        if monomial != cut and (len(cut) > 1 or cut[0] not in monomial):
             done[monomial] = done.get(monomial, 0) + factor
             continue
         rest = list(monomial)
-        rest.remove(atom)
+        for a in cut:
+            rest.remove(a)
         for m, c in other:
             product = tuple(sorted((*rest, *m)))
             todo[product] = todo.get(product, 0) + factor * c
