@@ -22,6 +22,9 @@ def prove(
     products: Annotated[
         bool, typer.Option("--products", help="Multipliers: also prove every product, over the integers.")
     ] = False,
+    control: Annotated[
+        bool, typer.Option("--control", help="Multipliers: also prove one result for each pair, in order.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Prove constant time of the RTL in a folder, for all operands and all pauses. Status 1 if something is open."""
@@ -31,7 +34,7 @@ def prove(
     def progress(what: str, done: int, total: int) -> None:
         show(f"proving the product {what} ({done} of {total})")
 
-    proof = proved(folder, public_modulus=public_modulus, products=products, progress=progress)
+    proof = proved(folder, public_modulus=public_modulus, products=products, control=control, progress=progress)
     print(json.dumps(proof.describe(), indent=2) if as_json else "\n".join(proof.lines))
     if proof.state != "PROVED":
         raise typer.Exit(1)

@@ -17,6 +17,7 @@ from modmill.cores.engine_proof import CIRCUIT_HEADERS, HEADERS, circuit_time, m
 from modmill.cores.folder import json_object, kind_of, read_text
 from modmill.flow import tools
 from modmill.flow.constant_time import PUBLIC, ConstantTime, constant_time
+from modmill.flow.control import ControlProof, Pace, prove_control
 from modmill.flow.emit import digest
 from modmill.flow.netlist import Netlist
 from modmill.flow.products import Claim, ProductProof, prove_products
@@ -41,6 +42,10 @@ _FOR_PRODUCTS = (
     "registers that no operand reaches and no reset sets begin with random bits, others in each run",
     "pauses and stalls change no result: only runs without them are followed",
 )
+_FOR_CONTROL = (
+    "each reset lasts {} cycles at least, and registers may contain anything before it",
+    "no path from operands to the handshake is left out: this is the proof of constant time",
+)
 _HEADERS = "the words that the machine takes in the states {states} are the header words of README.md"
 _PUBLIC_BITS = "a job of variable time reads only bits of its own exponent, which is public"
 _APART = "machines and router have no loop of gates through each other"
@@ -50,7 +55,8 @@ _APART = "machines and router have no loop of gates through each other"
 class Proof:
     """A proof of constant time. ``about``: what the record of the folder says; ``found``: the result of each module;
     ``but``: the words of data that are public; ``assumed``: what the proof assumes; ``notes``: what does not fit.
-    ``claim``, ``products``: what was to be proved of the results, and how far it is, if this was asked for."""
+    ``claim``, ``products``: what was to be proved of the results, and how far it is, if this was asked for;
+    ``control``: the same of the handshake."""
 
     folder: str
     about: Mapping[str, Any]
@@ -60,6 +66,7 @@ class Proof:
     notes: tuple[str, ...] = ()
     claim: Claim | None = None
     products: ProductProof | None = None
+    control: ControlProof | None = None
 
     @property
     def timing(self) -> str:
@@ -68,8 +75,9 @@ class Proof:
 
     @property
     def state(self) -> str:
-        """PROVED or OPEN, of all that was to be proved."""
-        return "OPEN" if "OPEN" in (self.timing, self.products.state if self.products else "") else "PROVED"
+        """PROVED, OPEN or REFUTED, of all that was to be proved."""
+        states = {self.timing, *(proof.state for proof in (self.control, self.products) if proof)}
+        return next((state for state in ("REFUTED", "OPEN") if state in states), "PROVED")
 
     def theorem(self, found: ConstantTime) -> str:
         """The statement for a module."""
@@ -90,10 +98,25 @@ class Proof:
                 names = [table.name for table in found.tables if table.kind == kind]
                 more = f" and {len(names) - 1} more" if len(names) > 1 else ""
                 out.append(f"    memory {names[0]}{more}: {kind}")
+        if self.control:
+            out += self._control_lines(self.control)
         if self.products and self.claim:
             out += self._product_lines(self.products, self.claim)
         out += [f"  assumed: {line}" for line in self.assumed]
         return [*out, f"  RTL {self.about['digest']}", *(f"  note: {note}" for note in self.notes)]
+
+    def _control_lines(self, control: ControlProof) -> Iterator[str]:
+        yield f"{control.state} control of {self.about['name']}"
+        for part in control.parts:
+            yield f"  {part.state} {part.name}: {part.theorem}"
+            if part.states:
+                yield f"    {part.states:,} states"
+            yield from (f"    made by {line} after the acceptance" for line in part.made)
+            if part.remains:
+                yield f"    {'it happens' if part.state == 'REFUTED' else 'remains'}: {part.remains}"
+            if part.schedule:
+                yield f"    in the last of {len(part.schedule)} cycles after the reset, with"
+                yield from (f"      {name} {bits}" for name, bits in part.signals.items())
 
     def _product_lines(self, products: ProductProof, claim: Claim) -> Iterator[str]:
         seconds, runs = sum(o.seconds for o in products.outcomes), len(products.outcomes)
@@ -124,6 +147,13 @@ class Proof:
                     for o in self.products.outcomes
                 ],
             }} if self.products and self.claim else {}),
+            **({"control": {
+                "state": self.control.state, "parts": [
+                    {"name": part.name, "state": part.state, "theorem": part.theorem, "states": part.states,
+                     "remains": part.remains, "made": list(part.made), "schedule": dict(part.signals)}
+                    for part in self.control.parts
+                ],
+            }} if self.control else {}),
             "assumed": list(self.assumed),
             "notes": list(self.notes),
         }  # fmt: skip
@@ -134,11 +164,12 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def prove(
-    path: str | Path, *, public_modulus: bool = False, products: bool = False,
+    path: str | Path, *, public_modulus: bool = False, products: bool = False, control: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Proof:  # fmt: skip
     """Prove that timing does not depend on operands, nor on a loaded modulus unless it is ``public_modulus``; for a
-    machine, that it depends on header words only. ``products``: also prove the results of a multiplier.
+    machine, that it depends on header words only. ``products``, ``control``: also prove the results of a multiplier, or
+    its handshake.
 
     Raises ValueError if a file of the folder is missing or malformed, ToolError if Yosys cannot read the Verilog.
     """
@@ -158,8 +189,8 @@ def prove(
         net = Netlist.read(verilog, top)
         found = {top: constant_time(net, public)}
     else:
-        if products:
-            raise ValueError("--products is for multipliers")
+        if products or control:
+            raise ValueError(f"{'--products' if products else '--control'} is for multipliers")
         if public_modulus:
             raise ValueError("--public-modulus is for multipliers; the words of a machine's SETUP are secret")
         cores, power_up = options.get("cores", 1), record.get("power_up_reset", 1)
@@ -177,11 +208,23 @@ def prove(
         "digest": digest(verilog),
     }
     claim = _claim(record, record_file) if products else None
+    pace = _pace(record, record_file) if control else None
+    if pace:
+        assumed += [line.format(pace.reset) for line in _FOR_CONTROL]
     if claim:
         assumed += _FOR_PRODUCTS
     notes = [] if record.get("digest") == about["digest"] else [f"{record_file.name} has the digest of another RTL"]
     proved = prove_products(net, claim, progress) if claim else None
-    return Proof(str(path), about, found, but, tuple(assumed), tuple(notes), claim, proved)
+    handshake = prove_control(net, pace) if pace else None
+    return Proof(str(path), about, found, but, tuple(assumed), tuple(notes), claim, proved, handshake)
+
+
+def _pace(record: Mapping[str, Any], file: Path) -> Pace:
+    """Timing from the contract. Raises ValueError if it is missing or malformed."""
+    numbers = [n for key in ("latency", "interval", "power_up_reset") if isinstance(n := record.get(key), int)]
+    if len(numbers) < 3 or not all(0 < n < _MOST_RESET for n in numbers):
+        raise ValueError(f"{file}: 'latency', 'interval' or 'power_up_reset' is missing or malformed")
+    return Pace(*numbers)
 
 
 def _claim(record: Mapping[str, Any], file: Path) -> Claim:

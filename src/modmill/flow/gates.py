@@ -48,12 +48,14 @@ class Memory:
 class Gates:
     """The gates on which nets of ports depend, and the registers between them.
 
-    ``registers``: for each output bit of a register its next value's net. ``inputs``: nets of ports and constants."""
+    ``registers``: for each output bit of a register its next value's net. ``inputs``: nets of ports and constants.
+    ``made``: kind, inputs and output of each gate, in the order of evaluation. ``reads``: read ports of memories."""
 
     def __init__(self, net: Netlist, outputs: Collection[str]) -> None:
         self.net = net
         self.index: dict[Bit, int] = {}
         self._code: list[str] = []
+        self.made: list[tuple[str, tuple[int, ...], int]] = []
         self._drives: dict[int, tuple[int, ...]] = {}
         self.registers: dict[int, int] = {}
         self.reads: list[_Read] = []
@@ -139,6 +141,7 @@ class Gates:
         o = self._net() if out is None else out
         self._code.append(_RULES[kind].format(*ins, o=o))
         self._drives[o] = ins
+        self.made.append((kind, ins, o))
         return o
 
     def inverse(self, net: int) -> int:

@@ -19,11 +19,11 @@ _WORD_BITS = 6
 
 
 class Miter(Netlist):
-    """A netlist, built cell by cell. ``clk``: its clock."""
+    """A netlist, built cell by cell. ``first``: a number below which new nets have none. ``clk``: its clock."""
 
     def __init__(self, module: dict[str, Any], first: int, clk: list[Bit]) -> None:
         super().__init__(module)
-        self._next, self._clk = first, clk
+        self._next, self._clk = max(self._next, first), clk
 
     def gate(self, type_: str, a: Sequence[Bit], b: Sequence[Bit] | None = None) -> Bit:
         """The output of a new cell with one output bit."""

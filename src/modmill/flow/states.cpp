@@ -22,6 +22,9 @@ struct Problem {  // the same layout stands in states.py
     uint64_t most;          // limit of states
     double seconds;         // limit of processor time
     uint64_t states;        // visited
+    uint8_t* trace;         // the values of the chosen inputs, cycle by cycle, with which the output may be 1
+    uint32_t room;          // for this number of cycles
+    uint32_t length;        // cycles of the trace
 };
 
 namespace {
@@ -123,7 +126,11 @@ public:
                 if (visited.size() > p.most || passed > p.seconds) return TOO_MANY;
                 const unsigned count = unsigned(std::min<uint64_t>(LANES / choices, visited.size() - done));
                 reached = step(visited[done], count, false);
-                if (reached && !refine(done + wrong / choices)) return PERHAPS;
+                const unsigned at = wrong;
+                if (reached && !refine(done + wrong / choices)) {
+                    trace(done + at / choices, at % choices);
+                    return PERHAPS;
+                }
                 for (unsigned lane = 0; lane < count * choices && !reached; ++lane)
                     visited.add(&after[lane * words], done + lane / choices);
                 done += count;
@@ -171,6 +178,19 @@ private:
                         clear(known.data(), number >> k & 1 ? p.latches + split[k] : split[k]);
                 visited.add(known.data(), NONE);
             }
+    }
+
+    // Writes down the inputs on the way to a state, and those in it.
+    void trace(uint64_t at, unsigned last) {
+        std::vector<uint8_t> found{uint8_t(last)};
+        for (uint64_t from = visited.before(at); from != NONE; at = from, from = visited.before(at)) {
+            step(visited[from], 1, false);
+            unsigned lane = 0;
+            while (lane + 1 < choices && std::memcmp(&after[lane * words], visited[at], 8 * words)) ++lane;
+            found.push_back(uint8_t(lane));
+        }
+        p.length = uint32_t(std::min<size_t>(found.size(), p.room));
+        std::copy(found.rbegin(), found.rbegin() + p.length, p.trace);
     }
 
     bool may(uint32_t literal) const { return value(literal).one[wrong / BITS] >> (wrong % BITS) & 1; }

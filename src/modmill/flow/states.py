@@ -20,11 +20,15 @@ from modmill.flow.library import U32, U64, array, compiled, fields
 FLAG, REGISTER, STARTED = "flag$", "reg$", "started$"
 """Prefixes of the names of latches: a flag, which only makes things worse; a register, of which nothing is known before
 the reset; a bit that is 1 after power-up. All other latches begin with 0, as in the graph."""
-CONTROL = ("i_valid", "o_ready", "k_valid")
+PICK = "pick"
+"""Input of a monitor."""
+CONTROL = ("i_valid", "o_ready", "k_valid", PICK)
 """Inputs of which all values are tried in each state."""
 _FEW = 4
 """Most other inputs of which all values are tried."""
 _MOST_BYTES = 3 << 30
+_MOST_TRACE = 1 << 16
+"""Most cycles of a trace."""
 _UNKNOWN, _CHOSEN, _RESET = range(3)
 _UNKNOWN_BIT = 2
 _U8 = ctypes.c_uint8
@@ -37,6 +41,7 @@ class _Problem(ctypes.Structure):
         *fields((U32, "inputs latches gates")),
         *fields((ctypes.POINTER(U32), "next left right"), (U32, "bad"), (ctypes.POINTER(_U8), "input first flag")),
         *fields((U64, "most"), (ctypes.c_double, "seconds"), (U64, "states")),
+        *fields((ctypes.POINTER(_U8), "trace"), (U32, "room length")),
     ]
 
 
@@ -98,17 +103,43 @@ def never(graph: Graph, seconds: float) -> bool:
     """Whether the output is shown to be 0 in every cycle outside a reset, within ``seconds``.
 
     Raises ToolError if the search does not compile."""
+    return search(graph, seconds).answer == "never"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The result of a search. ``answer``: that the output is "never" 1, "perhaps", or that there are "too many" states.
+    ``states``: number of those visited. ``trace``: for each cycle after the reset the values of `chosen` inputs with
+    which the output may be 1."""
+
+    answer: str
+    states: int
+    trace: tuple[dict[str, int], ...]
+
+
+_ANSWERS = ("never", "perhaps", "too many")
+
+
+def search(graph: Graph, seconds: float, most_bytes: int = _MOST_BYTES) -> Found:
+    """Visit all states, within ``seconds`` of processor time and ``most_bytes`` of memory for states.
+
+    Raises ToolError if the search does not compile."""
+    moves = _moves(graph)
+    trace = array(_U8, _MOST_TRACE)
     problem = _Problem(
         inputs=len(graph.inputs), latches=len(graph.latches), gates=len(graph.gates), bad=graph.bad, seconds=seconds,
         next=array(U32, len(graph.after), graph.after),
         left=array(U32, len(graph.gates), (pair[0] for pair in graph.gates)),
         right=array(U32, len(graph.gates), (pair[1] for pair in graph.gates)),
-        input=array(_U8, len(graph.inputs), _moves(graph)),
+        input=array(_U8, len(graph.inputs), moves),
         first=array(_U8, len(graph.latches), map(_first, graph.latches)),
         flag=array(_U8, len(graph.latches), map(_is_flag, graph.latches)),
-        most=_MOST_BYTES // (8 * -(-2 * len(graph.latches) // 64)),
+        most=most_bytes // (8 * -(-2 * len(graph.latches) // 64)), trace=trace, room=_MOST_TRACE,
     )  # fmt: skip
-    return bool(compiled("states.cpp").modmill_states(ctypes.byref(problem)) == 0)
+    answer = _ANSWERS[compiled("states.cpp").modmill_states(ctypes.byref(problem))]
+    names = [graph.inputs[k] for k, move in enumerate(moves) if move == _CHOSEN]
+    steps = trace[: problem.length] if answer == "perhaps" else []
+    return Found(answer, problem.states, tuple({n: s >> k & 1 for k, n in enumerate(names)} for s in steps))
 
 
 def _moves(graph: Graph) -> list[int]:
