@@ -96,6 +96,25 @@ def test_a_fault_of_a_queue_is_found(channel, fault):
     )
 
 
+OPEN = {"kbe": 1, "radix64k-mul": 1, "montgomery-array": 0}
+"""The first statement that stays open, for some designs."""
+NAMES = (
+    "channel-multiply", "hbe-extension", "hbe-reduction", "iddmm", "kbe-extension", "kbe-reduction", "mcivor",
+    "mm-pa-n", "mm-spa", "multistep", "orup", "parallel", "solinas", "sor-1m-n", "sor-1m-p", "sor-2m", "sor-ring", "tenca-koc",
+)  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("design", [*NAMES, *OPEN])
+def test_designs_are_proved(design):
+    core = build(design, "2^61-1", "native")
+    at = core.contract.timing
+    pace = Pace(at.latency, at.interval, core.contract.power_up)
+    proof = prove_control(Netlist.read(core.verilog, core.top), pace, 3 if design in OPEN else 60)
+    first = OPEN.get(design, len(STATES))
+    assert states(proof) == (*STATES[:first], *["OPEN"] * (len(STATES) - first)), proof.parts
+
+
 def test_what_is_made_is_named(channel):
     proof = proved(channel.verilog, channel.contract.timing.latency)
     assert states(proof) == STATES

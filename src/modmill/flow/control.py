@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import random
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, product
@@ -360,11 +361,15 @@ class _OpenError(ValueError):
 def order(net: Netlist, pace: Pace, marked: Collection[Bit], seconds: float, *, steady: bool) -> Part:
     """Prove that results leave in the order of their pairs. ``marked``: nets that depend on data."""
     part = Part("order", _ORDER + steady * _STEADY, "OPEN", steady=steady)
+    begin = time.process_time()
     for levels, through in product(range(1, _LEVELS + 1), (False, True)):
+        left = seconds - (time.process_time() - begin)
+        if left <= 0:
+            break
         watched = Monitored(net, pace, steady=steady)
         try:
             results = Results(watched, marked, levels, through=through)
-            found = watched.search(results.wrong(), seconds)
+            found = watched.search(results.wrong(), left)
         except _OpenError as error:
             part = replace(part, remains=part.remains or str(error))
             continue
@@ -572,10 +577,10 @@ class Results:
         run.reset()
         values: list[dict[Bit, int | None]] = []
         end = _PATIENCE * (pace.latency + pace.interval)
-        accepted = -1
-        for cycle in range(2 * end):
-            offer = int(accepted < 0 and cycle >= end)
-            run.cycle({"i_valid": offer, "o_ready": int(waits == 0), "k_valid": int(cycle < end)})
+        accepted, loaded = -1, end if "k_valid" in self._ports else 0
+        for cycle in range(loaded + end):
+            offer = int(accepted < 0 and cycle >= loaded)
+            run.cycle({"i_valid": offer, "o_ready": int(waits == 0), "k_valid": int(cycle < loaded)})
             values.append({b: run.value(b) for b in nets})
             if offer and values[-1][net.i_valid] and values[-1][net.i_ready]:
                 accepted = cycle
