@@ -20,6 +20,7 @@ BUS = os.environ["BUS"]
 REGISTERS = register_map(DEVICE)
 CAUSE = {name: number for number, (name, _) in enumerate(CAUSES)}
 DONE, ERROR = 1, 2
+ABORT, ZEROISE, SELFTEST = 1, 2, 4
 
 
 def bits(register, field, value):
@@ -260,6 +261,84 @@ async def aborts(dut, driver, rnd):
         assert not await driver.status("loaded") and not await driver.status("error")
         await driver.setup(drawn(rnd, KEY))
         await driver.job(*((ECHO, drawn(rnd, ECHO)) if k % 2 else (ONE, [k])))
+
+
+async def busy(dut, driver):
+    """Check that messages are refused and words are not shown while the device works by itself."""
+    await driver.write("COMMAND", KEY)
+    await driver.failed("BUSY")
+    await driver.write("DATA_IN", 1)
+    await driver.failed("BUSY")
+    assert await driver.read("DATA_OUT") == 0
+    await driver.failed("EMPTY")
+    status = await driver.read("STATUS")
+    assert bits("STATUS", "busy", status), "not busy"
+    assert not any(bits("STATUS", f, status) for f in ("ready", "receiving", "done", "zeroised", "tested"))
+
+
+@for_each
+async def zeroises(dut, driver, rnd):
+    """Zeroising at any time: the stub has no word of a former message; an abort or a test does not end it."""
+    for k in range(3):
+        done = await driver.read("JOBS")
+        await driver.setup(drawn(rnd, KEY))
+        await driver.job(ECHO, drawn(rnd, ECHO))
+        if k == 1:
+            await driver.send(SUM, drawn(rnd, SUM)[:-1])
+        elif k == 2:
+            await driver.send(ECHO, drawn(rnd, ECHO))
+        await driver.write("IRQ_ENABLE", DONE)
+        await driver.write("CONTROL", ZEROISE | (k and SELFTEST))
+        await busy(dut, driver)
+        await driver.write("CONTROL", (ABORT, SELFTEST, ABORT | SELFTEST)[k])
+        cycles = 0
+        while dut.irq.value == 0:
+            await RisingEdge(dut.clk)
+            cycles += 1
+            assert cycles <= DEVICE.zeroise_cycles
+        stub = dut.stub_inside
+        assert stub.key.value == 0 and not any(stub.words[k].value for k in range(24))
+        status = await driver.read("STATUS")
+        assert (
+            bits("STATUS", "zeroised", status)
+            and bits("STATUS", "ready", status)
+            and not bits("STATUS", "loaded", status)
+        )
+        assert await driver.read("JOBS") == done + 1 and await driver.read("LEVEL") == DEVICE.in_words
+        await driver.write("IRQ_STATUS", DONE)
+        await driver.write("COMMAND", ONE)
+        await driver.failed("SETUP")
+        await driver.setup(drawn(rnd, KEY))
+        await driver.job(SUM, drawn(rnd, SUM))
+        assert not await driver.status("zeroised")
+
+
+@for_each
+async def tests_itself(dut, driver, rnd):
+    """The self-test at any time; an abort and zeroising end it."""
+    for k in range(3):
+        done = await driver.read("JOBS")
+        await driver.setup(drawn(rnd, KEY))
+        await driver.write("COMMAND", ECHO)
+        await driver.write("IRQ_ENABLE", DONE)
+        await driver.write("CONTROL", SELFTEST)
+        await busy(dut, driver)
+        if k == 2:
+            await driver.write("CONTROL", ABORT)
+            await driver.until("ready")
+            assert not await driver.status("tested") and dut.irq.value == 0
+        await driver.until("tested" if k < 2 else "ready")
+        assert await driver.status("passed") == (k < 2) and dut.irq.value == (k < 2)
+        assert not await driver.status("loaded") and not await driver.status("error")
+        await driver.until("ready")
+        await driver.setup(drawn(rnd, KEY))
+        await driver.job(SUM, drawn(rnd, SUM))
+        assert await driver.read("JOBS") == done + 1
+        assert await driver.status("passed") == (k < 2)
+    await driver.write("CONTROL", SELFTEST)
+    await driver.write("CONTROL", ZEROISE)
+    await driver.until("zeroised")
+    assert not await driver.status("tested")
 
 
 @for_each

@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """A small engine with pauses of its own, and the device that describes it: every kind of message, in few cycles."""
 
-from modmill.buses.device import Command, Counted, Device
+from modmill.buses.device import Command, Counted, Device, Sent
 from modmill.buses.files import bus_texts
 
 KEY, ECHO, ONE, SUM = range(4)
@@ -12,6 +12,9 @@ DEVICE = Device(
     (Command(KEY, "setup", 3, 0), Command(ECHO, "echo", 24, 24), Command(ONE, "one", 1, 1),
      Command(SUM, "sum", COUNTED.words(9), 2, COUNTED)),
     power_up=5, buffer=16,
+    zeroise=(Sent(SUM, (9, 5), zeros=True, cut=True), Sent(KEY, zeros=True, cycles=64),
+             Sent(ECHO, zeros=True, cycles=512), Sent(ONE, zeros=True, cycles=256)),
+    selftest=(Sent(KEY, (1, 2, 3)), Sent(ONE, (5,), answer=(11,)), Sent(SUM, (1, 1, *range(6)), answer=(23, 8))),
 )  # fmt: skip
 
 

@@ -11,9 +11,9 @@ import pytest
 from modmill.buses.adapters import find_bus
 from modmill.buses.files import all_names, bus_texts
 from modmill.buses.front import whole
-from modmill.buses.simulate import BusFault
+from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.contract import UnsupportedError
-from modmill.cores.behind_bus import bus_faults, product
+from modmill.cores.behind_bus import bus_faults, loading, product, self_tested, zeroised
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.check import _check_bus, text_differences
 from modmill.cores.multiplier.folder import Folder
@@ -71,7 +71,7 @@ def test_a_device_that_is_not_in_reset_at_once_is_found():
     """Planted: the front gives its reset to the device a cycle later. With some contents of registers at power-up, the
     device then changes a constant in its block RAM."""
     core, bus = build("kbe", "2^61-1", bus="apb", n=5), find_bus("apb")
-    products = judged(core.contract, randoms(core.contract, 100, 1))
+    products = judged(core.contract, randoms(core.contract, 300, 1))
     exchanges = [product(core.contract, each.a, each.b, each.value) for each in products]
     text = whole(core.device, bus, core.verilog)
     assert list(bus_faults(text, core.device, bus, exchanges)) == []
@@ -79,6 +79,59 @@ def test_a_device_that_is_not_in_reset_at_once_is_found():
     assert late != text
     (fault,) = bus_faults(late, core.device, bus, exchanges)
     assert "wrong result after power-up" in fault
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """A small multiplier with its modulus loaded, its exchanges with other numbers for the device that is not fresh."""
+    core = build("mcivor", "2^61-1", bus="apb", loadable=True)
+    products = judged(core.contract, randoms(core.contract, 2, 5))
+    return core, [*loading(core.contract), *(product(core.contract, e.a, e.b, e.value) for e in products)]
+
+
+def leftover(device, text, exchanges):
+    """What zeroising leaves, in the words of a check; empty if nothing."""
+    drivers = [BusDriver(device, BusSimulator(text, device, find_bus("apb"), contents=True)) for _ in range(2)]
+    for exchange in exchanges:
+        drivers[0].ready()
+        assert exchange.right(drivers[0].run(exchange.command, exchange.words, exchange.count))
+    try:
+        zeroised(*drivers)
+    except BusFault as fault:
+        return str(fault)
+    return ""
+
+
+def test_a_memory_that_zeroising_forgets_is_found(loaded):
+    """Planted: a new memory in the front, and one in the core. Names come from the Verilog, nobody lists them."""
+    core, exchanges = loaded
+    text = whole(core.device, find_bus("apb"), core.verilog)
+    assert leftover(core.device, text, exchanges) == ""
+    taken = "  reg [31:0] forgotten [0:3];\n  always @(posedge clk) if ({}) forgotten[{}[1:0]] <= {};\nendmodule"
+    for module, write, address, word in (
+        ("core_front_jobs", "write_data_in", "data", "data"), ("core", "i_valid", "i_a", "i_b[31:0]"),
+    ):  # fmt: skip
+        body = re.search(rf"^module {module}\b.*?^endmodule", text, re.DOTALL | re.MULTILINE)[0]
+        text = text.replace(body, body.removesuffix("endmodule") + taken.format(write, address, word))
+    found = leftover(core.device, text, exchanges)
+    assert "zeroising leaves 2 registers" in found and found.endswith(".forgotten")
+
+
+def test_a_message_that_zeroising_leaves_out_is_found(loaded):
+    core, exchanges = loaded
+    device = replace(core.device, zeroise=core.device.zeroise[:1])
+    assert "zeroising leaves" in leftover(device, whole(device, find_bus("apb"), core.verilog), exchanges)
+
+
+def test_a_fault_in_a_core_fails_its_self_test(loaded):
+    core, _ = loaded
+    device, bus = core.device, find_bus("apb")
+    text = whole(device, bus, core.verilog)
+    edited = re.sub(r"(\bA <= [^;]*);", r"\1 ^ 4;", text, count=1)
+    assert edited != text
+    self_tested(BusDriver(device, BusSimulator(text, device, bus, contents=True)))
+    with pytest.raises(BusFault, match="self-test fails"):
+        self_tested(BusDriver(device, BusSimulator(edited, device, bus)))
 
 
 @pytest.mark.parametrize("kind", [engine, circuit_engine])

@@ -23,7 +23,7 @@ STRICT = ("-std=c99", "-pedantic", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconv
 ZIG = (sys.executable, "-m", "ziglang", "cc")
 BUS = find_bus("wishbone")
 CAUSE = {name: number for number, (name, _) in enumerate(CAUSES)}
-TIMEOUT, DEVICE = 256, 257
+SELFTEST, TIMEOUT, DEVICE = 255, 256, 257
 Read, Write = (
     ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32),
     ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32),
@@ -60,7 +60,7 @@ def test_the_example_of_the_docs_compiles(tmp_path):
     """`ecc.h` of docs/buses.md is that of a coprocessor with the ladder."""
     page = (Path(__file__).parents[2] / "docs" / "buses.md").read_text()
     commands = Command(0, "setup", 9, 0), Command(1, "ladder", 24, 8)
-    device = replace(stub.DEVICE, top="ecc", commands=commands)
+    device = replace(stub.DEVICE, top="ecc", commands=commands, zeroise=(), selftest=())
     (tmp_path / "ecc.h").write_text(descriptions(device, BUS)["ecc.h"])
     (example,) = re.findall(r'^```c\n(#include "ecc.h".*?)^```', page, re.DOTALL | re.MULTILINE)
     declared = "int x25519(const uint32_t *setup, const uint32_t *job, uint32_t *answer);\n"
@@ -155,6 +155,29 @@ def test_errors(driver):
     assert driver.run(stub.SUM, [3, 3, *range(8)], 2)[0] == CAUSE["VALUE"]
     assert driver.run(stub.KEY, [4, 4, 4], 0)[0] == 0
     assert driver.run(stub.ONE, [1], 1) == (0, [13])
+
+
+def test_zeroise_and_self_test(driver):
+    assert driver.run(stub.KEY, [1, 2, 3], 0) == (0, [])
+    words = (ctypes.c_uint32 * 24)(*range(24))
+    assert driver.call("send", stub.ECHO, words, ctypes.c_size_t(24)) == 0
+    assert driver.call("zeroise") == 0
+    assert driver.run(stub.ONE, [5], 1)[0] == CAUSE["SETUP"]
+    assert driver.call("selftest") == 0
+    assert driver.run(stub.ONE, [5], 1)[0] == CAUSE["SETUP"]
+    assert driver.run(stub.KEY, [1, 2, 3], 0) == (0, []) and driver.run(stub.ONE, [5], 1) == (0, [11])
+
+
+def test_a_failed_self_test_is_an_error(library, folder):
+    class Failed(Driver):
+        def read(self, offset):
+            status = register_map(stub.DEVICE)["STATUS"]
+            passed = next(f for f in status.fields if f.name == "passed").mask
+            return super().read(offset) & (~passed if offset == status.offset else 0xFFFFFFFF)
+
+    driver = Failed(library, BusSimulator((folder / "bus.v").read_text(), stub.DEVICE, BUS))
+    driver.device.patience = 2000
+    assert driver.call("selftest") == SELFTEST
 
 
 def test_interrupts(driver):

@@ -124,7 +124,7 @@ def test_five_files_say_the_same(texts, tmp_path):
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [
-        ("registers.rdl", "STATUS @ 0x1c", "STATUS @ 0x3c"), ("registers.rdl", "error[5:5]", "error[6:6]"),
+        ("registers.rdl", "STATUS @ 0x1c", "STATUS @ 0x5c"), ("registers.rdl", "error[5:5]", "error[13:13]"),
         ("stub.h", "LEVEL_WORDS_LSB 16u", "LEVEL_WORDS_LSB 17u"),
         ("stub.h", "DATA_IN_OFFSET 0x30u", "DATA_IN_OFFSET 0x34u"),
         ("stub.py", '"cause": (8, 4,', '"cause": (9, 4,'), ("registers.md", "| 11:8 | cause", "| 12:9 | cause"),

@@ -65,17 +65,22 @@ def test_1000_jobs_in_a_row(bus, verilog, tmp_path):
 
 FAULTS = [
     ("apb", r"refused <= ~\(", "refused <= 0 & ~(", "registers"),
-    ("apb", r"differs <= b_d != varying", "differs <= 0", "refused"),
+    ("apb", r"differs <= word != varying", "differs <= 0", "refused"),
     ("apb", r"(out_level <= rst \? 5'h00 : )state_reset \? 5'h00 : ", r"\1", "aborts"),
     ("wishbone", r"wb_cyc_i & wb_stb_i & ~wb_stall_o", "wb_stb_i & ~wb_stall_o", "no_cycle"),
+    ("apb", r"key <= sum \+ i_data", "if (sum) key <= sum + i_data", "zeroises"),
+    ("apb", r"words\[at\] \+ key", "words[at] + key + (key == 6)", "tests_itself"),
 ]
 MORE = [
+    ("apb", r"stop & ~zeroising", "stop", "zeroises"),
+    ("apb", r"write_data_in & ~playing", "write_data_in", "zeroises"),
+    ("apb", r"readable = out_settled\[2\] & ~playing", "readable = out_settled[2]", "tests_itself"),
     ("ahb-lite", r"hsize == 2'h2", "1'h1", "registers"),
     ("axi4-lite", r"&s_axi_wstrb", "1'h1", "registers"),
     ("apb", r"psel & ~penable", "psel", "jobs"),
-    ("apb", r"out_settled\[2\] \? a_q_32 : 0", "a_q_32", "refused"),
-    ("apb", r"& known & \(setup \| loaded\);", "& known;", "refused"),
-    ("apb", r"write_data_in & state_open & ~full", "write_data_in & state_open", "full"),
+    ("apb", r"readable \? a_q_(\d+) : 0", r"a_q_\1", "refused"),
+    ("apb", r"& known & \(accepted_or \| playing\);", "& known;", "refused"),
+    ("apb", r"\| word_(\d+)\) & state_open & ~full", r"| word_\1) & state_open", "full"),
     ("apb", r"engine_rst <= rst \? 1'h1 : [^;]*;", "engine_rst <= rst;", "aborts"),
     ("axi4-lite", r"asked <= rst \? 1'h0 : request", "asked <= request", "resets"),
     ("wishbone", r"done & alive & wb_cyc_i & ~error", "done & wb_cyc_i & ~error", "no_cycle"),

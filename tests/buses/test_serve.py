@@ -80,7 +80,7 @@ def asked(path, *requests):
 def test_replies(served):
     digest = register_map(stub.DEVICE)["DIGEST"].reset
     replies = asked(
-        served.path, (READ, OFFSET["DIGEST"], 0), (WRITE, OFFSET["DIGEST"], 1), (READ, 0x3C, 0), (READ, 0x1000, 0),
+        served.path, (READ, OFFSET["DIGEST"], 0), (WRITE, OFFSET["DIGEST"], 1), (READ, 0x40, 0), (READ, 0x1000, 0),
         (READ, 2, 0), (4, 0, 0), (WAIT, 0, 100), (WAIT, 0, MOST_CYCLES + 1), (RESET, 0, 0), (RESET, 0, MOST_RESET + 1),
         (RESET, 0, 1), (READ, OFFSET["MAGIC"], 0),
     )  # fmt: skip

@@ -44,6 +44,7 @@ class RegisterAccess(wiring.Component):
     ``write_NAME`` and ``read_NAME`` are high for one cycle for an accepted write, or for a read that takes a word;
     ``value_NAME`` is the value of a register that is not constant. Refused with ``error``: an address without a
     register, writes that are not of a whole word, writes to registers that are only read, and the reverse.
+    ``forget``: ``read_data`` becomes 0 as soon as no response with it is ``pending``.
 
     Cost on ECP5: about 100 LUTs. Latency: 3 cycles from ``request`` to ``done``.
     """
@@ -51,7 +52,7 @@ class RegisterAccess(wiring.Component):
     def __init__(self, registers: RegisterMap) -> None:
         self._registers = registers
         super().__init__({
-            "request": In(1), "write": In(1), "whole": In(1), "address": In(ADDRESS),
+            "request": In(1), "write": In(1), "whole": In(1), "address": In(ADDRESS), "pending": In(1), "forget": In(1),
             "done": Out(1), "error": Out(1), "read_data": Out(WORD),
             **{f"write_{lower(r)}": Out(1) for r in registers.registers if r.writable},
             **{f"read_{lower(r)}": Out(1) for r in registers.registers if popped(r)},
@@ -84,6 +85,11 @@ class RegisterAccess(wiring.Component):
             if popped(r):
                 m.d.sync += getattr(self, f"read_{lower(r)}").eq(reads & (place == r.offset // 4))
         banks = self._banks(m, here)
+        forgetting = Signal(name="forgetting")
+        with m.If(forgetting & ~self.pending):
+            m.d.sync += [self.read_data.eq(0), forgetting.eq(0)]
+        with m.If(self.forget):
+            m.d.sync += forgetting.eq(1)
         with m.If(gathered & ~self.write):
             m.d.sync += self.read_data.eq(reduce(or_, banks))
         m.d.sync += [self.done.eq(gathered), self.error.eq(refused)]

@@ -31,7 +31,8 @@ _WORD_SIZE = 2  # HSIZE of a transfer of 32 bits
 
 class Adapter(wiring.Component):
     """A bus adapter; abstract. ``request``, ``write``, ``whole``, ``address`` and ``data`` go to `RegisterAccess` and
-    stay until ``done``; ``error`` and ``read_data`` come with it. All are registers."""
+    stay until ``done``; ``error`` and ``read_data`` come with it. All are registers. ``pending``: a response with
+    ``read_data`` is not taken."""
 
     ports: ClassVar[Mapping[str, Any]]
     """Ports of the bus, by name."""
@@ -39,7 +40,7 @@ class Adapter(wiring.Component):
     def __init__(self) -> None:
         super().__init__({
             "request": Out(1), "write": Out(1), "whole": Out(1), "address": Out(ADDRESS), "data": Out(WORD),
-            "done": In(1), "error": In(1), "read_data": In(WORD), **self.ports,
+            "done": In(1), "error": In(1), "read_data": In(WORD), "pending": Out(1), **self.ports,
         })  # fmt: skip
 
 
@@ -90,7 +91,7 @@ class AxiLite(Adapter):
                 m.d.sync += [aw.eq(0), w.eq(0), self.s_axi_bvalid.eq(1), self.s_axi_bresp[1].eq(self.error)]
             with m.Else():
                 m.d.sync += [ar.eq(0), self.s_axi_rvalid.eq(1), self.s_axi_rresp[1].eq(self.error)]
-        m.d.comb += self.s_axi_rdata.eq(self.read_data)
+        m.d.comb += [self.s_axi_rdata.eq(self.read_data), self.pending.eq(self.s_axi_rvalid)]
         return m
 
 

@@ -5,6 +5,9 @@
 //
 // One cycle: inputs change while the clock is low, the model settles, outputs are sampled, the clock rises.
 
+#include "verilated_sym_props.h"
+#include "verilated_syms.h"
+
 namespace {
 
 constexpr int LIMIT = 1000;  // cycles of an access, after which the bus hangs
@@ -23,7 +26,10 @@ struct Bus {
         idle();
     }
 
-    ~Bus() { model->final(); }
+    ~Bus() {
+        Verilated::threadContextp(&context);  // in which the model takes back its names
+        model->final();
+    }
 
     void settle() {
         model->clk = 0;
@@ -43,6 +49,19 @@ struct Bus {
             rise();
         }
         model->rst = 0;
+    }
+
+    // Calls back with each register and memory that is public: name, contents, their bytes.
+    void contents(void (*found)(const char*, const void*, uint64_t)) {
+        for (const auto& scope : *context.scopeNameMap()) {
+            if (!scope.second->varsp()) continue;
+            for (const auto& each : *scope.second->varsp()) {
+                const VerilatedVar& var = each.second;
+                uint64_t bytes = var.entSize();
+                for (const auto& range : var.unpackedRanges()) bytes *= range.elements();
+                found((std::string(scope.first) + "." + each.first).c_str(), var.datap(), bytes);
+            }
+        }
     }
 
     uint64_t wait(uint64_t most, bool for_interrupt) {
@@ -168,6 +187,9 @@ struct Bus {
 EXPORT void* modmill_bus_start(uint64_t seed) { return new Bus(seed); }
 EXPORT void modmill_bus_end(void* bus) { delete static_cast<Bus*>(bus); }
 EXPORT void modmill_bus_reset(void* bus, uint64_t cycles) { static_cast<Bus*>(bus)->reset(cycles); }
+EXPORT void modmill_bus_contents(void* bus, void (*found)(const char*, const void*, uint64_t)) {
+    static_cast<Bus*>(bus)->contents(found);
+}
 EXPORT uint64_t modmill_bus_cycles(void* bus) { return static_cast<Bus*>(bus)->cycles; }
 EXPORT uint64_t modmill_bus_wait(void* bus, uint64_t most, int for_interrupt) {
     return static_cast<Bus*>(bus)->wait(most, for_interrupt);

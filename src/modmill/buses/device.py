@@ -23,6 +23,10 @@ KINDS = ("multiplier", "powers", "curve")
 """Kinds of devices; a device's number is the place in this list, counted from 1."""
 SPARE = 4
 """Words of the buffer behind the engine that may be on the way when it counts as full."""
+RESET_CYCLES = 4
+"""Least cycles for which the engine is held in reset."""
+PACE = 6
+"""Most cycles between two words of a message that the front sends by itself, if it has not to wait."""
 BUFFER = 16
 """Least number of words in a buffer."""
 
@@ -68,6 +72,20 @@ class Command:
 
 
 @dataclass(frozen=True)
+class Sent:
+    """A message that the front sends by itself: the data ``words``, then, with ``zeros``, words 0 to its end; with
+    ``cut`` it is aborted before its last word. ``answer``: the words that are expected, where they are compared.
+    ``cycles``: most cycles of the device for it, besides those of its words."""
+
+    command: int
+    words: tuple[int, ...] = ()
+    zeros: bool = False
+    cut: bool = False
+    answer: tuple[int, ...] = ()
+    cycles: int = 0
+
+
+@dataclass(frozen=True)
 class Device:
     """A core or an engine behind a bus.
 
@@ -76,7 +94,9 @@ class Device:
     number 0 loads a modulus or constants, and the other commands need it first. ``power_up``: least cycles of a reset.
     ``patience``: most cycles from the last word of a message to its answer. ``operands``: bits of the ports i_a, i_b
     (0: none), o_r and k_m (0: none) of a multiplier; None for an engine with streams of words. ``buffer``: greatest
-    number of words in a buffer, a power of two. ``calls``: what calls in C need, None if there are none.
+    number of words in a buffer, a power of two. ``calls``: what calls in C need, None if there are none. ``zeroise``:
+    messages that overwrite everything in the device that depends on former messages. ``selftest``: messages with known
+    answers, empty if there is no self-test.
 
     Raises UnsupportedError for commands that do not fit.
     """
@@ -93,6 +113,8 @@ class Device:
     operands: tuple[int, int, int, int] | None = None
     buffer: int = 512
     calls: Calls | PowerCalls | None = None
+    zeroise: tuple[Sent, ...] = ()
+    selftest: tuple[Sent, ...] = ()
 
     def __post_init__(self) -> None:
         first = self.commands[0].number
@@ -115,6 +137,20 @@ class Device:
         if len(same) > 1:
             raise UnsupportedError("the lengths of this engine's messages depend on their counts in different ways")
         return found[0] if found else None
+
+    def sent_words(self, sent: Sent) -> int:
+        """Words of a message that the front sends by itself."""
+        command = self.commands[sent.command - self.commands[0].number]
+        if not sent.zeros:
+            return 1 + len(sent.words)
+        return 1 + (command.counted.words(sent.words[0]) if command.counted else command.words)
+
+    @property
+    def zeroise_cycles(self) -> int:
+        """Most cycles of zeroising, from the write of CONTROL to STATUS.zeroised."""
+        resets = (3 + sum(sent.cut for sent in self.zeroise)) * (max(self.power_up, RESET_CYCLES) + 2 * PACE)
+        sent = sum(sent.cycles + PACE * (self.sent_words(sent) + 2) for sent in self.zeroise)
+        return resets + sent + 2 * max(self.in_words, self.out_words) + 6 * PACE
 
     @property
     def in_words(self) -> int:

@@ -8,6 +8,7 @@ States: RESET (the engine is held in reset), IDLE, OPEN (words of the message ar
 BUSY (the engine has them all), ANSWER (the whole answer is in the buffer). Every refused access has a cause
 (`registers.CAUSES`) and changes nothing else, except that a command before the end of a message and a wrong count
 abort the message. After an abort and after a reset the engine is reset, both buffers are empty, and command 0 is due.
+Zeroising and the self-test are messages that `script` sends the same way; meanwhile words of the bus are refused.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.buses.accesses import lower
-from modmill.buses.device import SPARE, WORD, Command, Device
-from modmill.buses.registers import CAUSES, RegisterMap
+from modmill.buses.device import RESET_CYCLES, SPARE, WORD, Command, Device
+from modmill.buses.registers import ABORT, CAUSES, SELFTEST, ZEROISE, RegisterMap
+from modmill.buses.script import ScriptPlayer
 from modmill.rtl.delay import later
 from modmill.rtl.memory import BlockRam
 from modmill.rtl.one_hot import OneHot
 
-RESET_CYCLES = 4
-"""Least cycles for which the engine is held in reset."""
 _CAUSE = {name: number for number, (name, _) in enumerate(CAUSES)}
 
 
 class _Buffer:
     """A buffer of words in a block RAM, cleared by its pointers: ``push`` and ``pop`` act in the cycle in which they
-    are high; ``word`` is the oldest one while ``there`` is high, which it is at most 4 cycles late."""
+    are high; ``word`` is the oldest one while ``there`` is high, which it is at most 4 cycles late. ``sweep`` fills it
+    with ``data``, and no word is ``there``."""
 
-    def __init__(self, m: Module, name: str, depth: int, clear: Value) -> None:
+    def __init__(self, m: Module, name: str, depth: int, clear: Value, sweep: Value) -> None:
         ram = BlockRam(WORD, depth, ())
         m.submodules[f"{name}_words"] = ram
         bits = depth.bit_length() - 1
@@ -44,15 +45,17 @@ class _Buffer:
         )
         self.level, settled = Signal(bits + 1, name=f"{name}_level"), Signal(3, name=f"{name}_settled")
         self.word, self.there = ram.a_q, settled[-1]
+        push = Signal(name=f"{name}_written_now")
         m.d.comb += [
-            ram.a_address.eq(read), ram.b_address.eq(written), ram.b_write.eq(self.push), ram.b_d.eq(self.data),
+            push.eq(self.push | (sweep & ~self.level[-1])),
+            ram.a_address.eq(read), ram.b_address.eq(written), ram.b_write.eq(push), ram.b_d.eq(self.data),
         ]  # fmt: skip
-        m.d.sync += settled.eq(Cat(self.level != 0, settled))
-        with m.If(self.push):
+        m.d.sync += settled.eq(Cat((self.level != 0) & ~sweep, settled))
+        with m.If(push):
             m.d.sync += written.eq(written + 1)
         with m.If(self.pop):
             m.d.sync += [read.eq(read + 1), settled.eq(0)]
-        with m.If(self.push ^ self.pop):
+        with m.If(push ^ self.pop):
             m.d.sync += self.level.eq(self.level + Mux(self.pop, Const(-1, bits + 1), 1))
         with m.If(clear):
             m.d.sync += [written.eq(0), read.eq(0), self.level.eq(0), settled.eq(0)]
@@ -63,9 +66,9 @@ class JobControl(wiring.Component):
     ``value_...`` go as in `RegisterAccess`; ``data`` is the word that is written.
 
     Engine: streams of words ``i`` and ``o``, with ``o_last`` at the last word of an answer, and ``engine_rst``.
-    ``irq`` is high while an enabled event stands in IRQ_STATUS.
+    ``irq`` is high while an enabled event stands in IRQ_STATUS. ``forget``: what was read is to be overwritten.
 
-    Cost on ECP5: about 250 LUTs and 4 block RAMs. Latency: 6 cycles from the write of a word to the engine.
+    Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 6 cycles from the write of a word to the engine.
     """
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:
@@ -74,7 +77,7 @@ class JobControl(wiring.Component):
         super().__init__({
             "data": In(WORD), **{f"write_{lower(r)}": In(1) for r in registers.registers if r.writable},
             "read_data_out": In(1), **{f"value_{lower(r)}": Out(WORD) for r in live}, "irq": Out(1),
-            "engine_rst": Out(1, init=1),
+            "engine_rst": Out(1, init=1), "forget": Out(1),
             "i_valid": Out(1), "i_ready": In(1), "i_data": Out(WORD),
             "o_valid": In(1), "o_ready": Out(1), "o_data": In(WORD), "o_last": In(1),
         })  # fmt: skip
@@ -88,8 +91,11 @@ class JobControl(wiring.Component):
         self._loaded = Signal(name="loaded", init=self._device.setup is None)
         self._filled = Signal(name="filled")
         self._faults: list[tuple[str, Value]] = []
-        self._in = _Buffer(m, "in", self._device.in_words, self._resets)
-        self._out = _Buffer(m, "out", self._device.out_words, self._resets)
+        m.submodules.script = self._script = ScriptPlayer(self._device)
+        self._data = Signal(WORD, name="word")  # of the bus or the script
+        m.d.comb += self._data.eq(Mux(self._script.playing, self._script.data, self.data))
+        self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping)
+        self._out = _Buffer(m, "out", self._device.out_words, self._resets, self._script.sweeping)
         self._feed(m)
         self._collect(m)
         self._message(m)
@@ -103,18 +109,21 @@ class JobControl(wiring.Component):
         words = self._in
         m.d.comb += [
             self.i_valid.eq(words.there), self.i_data.eq(words.word), words.pop.eq(words.there & self.i_ready),
-            words.data.eq(self.data),
+            words.data.eq(self._data),
         ]  # fmt: skip
 
     def _collect(self, m: Module) -> None:
         """Store the words of the answer; a word that is read from an empty buffer is 0."""
-        words = self._out
+        words, script, readable = self._out, self._script, Signal(name="readable")
         near_end = later(m, words.level >= self._device.out_words - SPARE, "near_end")
         taken = self.o_valid & self.o_ready
         word, last = later(m, self.o_data, "answer"), Signal(name="last")
         m.d.comb += [
             self.o_ready.eq(self._machine.ongoing("BUSY") & ~near_end & ~last), words.data.eq(word),
-            words.pop.eq(self.read_data_out & words.there), self.value_data_out.eq(Mux(words.there, words.word, 0)),
+            readable.eq(words.there & ~script.playing),
+            words.pop.eq((self.read_data_out & readable) | script.pop),
+            self.value_data_out.eq(Mux(readable, words.word, 0)),
+            script.there.eq(words.there), script.answer.eq(words.word),
             self._ends.eq(last & self._machine.ongoing("BUSY")),
         ]  # fmt: skip
         m.d.sync += [words.push.eq(taken), last.eq(taken & self.o_last)]
@@ -122,7 +131,7 @@ class JobControl(wiring.Component):
             m.d.sync += self._filled.eq(1)
         with m.If(self._machine.ongoing("IDLE") | self._resets):
             m.d.sync += self._filled.eq(0)
-        self._faults.append(("EMPTY", self.read_data_out & ~words.there))
+        self._faults.append(("EMPTY", self.read_data_out & ~readable))
 
     def _chosen(self, value: Callable[[Command], int]) -> Value:
         """A number of the command that is written; 0 for one that the device does not have."""
@@ -132,7 +141,7 @@ class JobControl(wiring.Component):
         width = max(1, max(numbers.values()).bit_length())
         found: Value = Const(0, width)
         for number, n in numbers.items():
-            found = found | Mux(self.data[:bits] == number, Const(n, width), 0)
+            found = found | Mux(self._data[:bits] == number, Const(n, width), 0)
         return found
 
     def _message(self, m: Module) -> None:
@@ -140,16 +149,18 @@ class JobControl(wiring.Component):
         device, machine = self._device, self._machine
         opened, idle = machine.ongoing("OPEN"), machine.ongoing("IDLE")
         last = device.commands[-1].number
-        known = later(m, (self.data <= last) & (device.setup is not None or self.data[:4] != 0), "known")
-        setup = later(m, self.data[:4] == 0, "setup")
+        script, data = self._script, self._data
+        known = later(m, (data <= last) & (device.setup is not None or data[:4] != 0), "known")
+        setup = later(m, data[:4] == 0, "setup")
         length = later(m, self._chosen(lambda c: 1 if c.counted else c.words), "length")
         self.left, self.job = (
-            Signal(max(length.shape().width, 16 if device.counted else 1), name="left"),
+            Signal(max(len(length), self._thread_bits), name="left"),
             Signal(name="job"),
         )
         full = later(m, self._in.level[-1], "full")
-        command, word = self.write_command, self.write_data_in
-        needs = setup | self._loaded
+        own_command, own_word = self.write_command & ~script.playing, self.write_data_in & ~script.playing
+        command, word = own_command | script.command, own_word | script.word
+        needs = setup | self._loaded | script.playing
         accepted, taken = Signal(name="accepted"), Signal(name="taken")
         m.d.comb += [
             accepted.eq(command & idle & known & needs), taken.eq(word & opened & ~full),
@@ -157,23 +168,50 @@ class JobControl(wiring.Component):
         ]  # fmt: skip
         self._accepted, self._taken, self._empty = accepted, taken, later(m, length == 0, "no_words")
         self._faults += [
-            ("SHORT", command & opened), ("BUSY", command & ~opened & ~idle),
-            ("COMMAND", command & idle & ~known), ("SETUP", command & idle & known & ~needs),
-            ("LONG", word & ~opened), ("FULL", word & opened & full),
+            ("SHORT", own_command & opened), ("BUSY", own_command & ~opened & ~idle),
+            ("BUSY", (self.write_command | self.write_data_in) & script.playing),
+            ("COMMAND", own_command & idle & ~known), ("SETUP", own_command & idle & known & ~needs),
+            ("LONG", own_word & ~opened), ("FULL", own_word & opened & full),
         ]  # fmt: skip
         with m.If(accepted):
             m.d.sync += [self.left.eq(length), self.job.eq(~setup)]
         with m.Elif(taken):
             m.d.sync += self.left.eq(self.left - 1)
         one = later(m, self.left == 1, "one_left")
-        self._written, bad = self._counting(m, one) if device.counted else (taken & one, Const(0, 1))
+        last_word, bad = self._counting(m, one) if device.counted else (one, Const(0, 1))
+        self._written = taken & last_word
         if device.counted:
             self._faults.append(("VALUE", bad))
-        m.d.comb += self._abort.eq((command & opened) | bad | (self.write_control & self.data[0]))
+        m.d.comb += [
+            script.ready.eq(idle), script.opened.eq(opened), script.room.eq(~full), script.one_left.eq(last_word),
+            script.swept.eq(self._in.level[-1] & self._out.level[-1]),
+        ]  # fmt: skip
+        self._control(m, (own_command & opened) | bad)
+
+    def _control(self, m: Module, wrong: Value) -> None:
+        """The bits of CONTROL; ``wrong``: a message is aborted."""
+        script, acts = self._script, self.write_control
+        asked = lambda bit: acts & self.data[bit.bit_length() - 1]  # noqa: E731
+        self._tests = Signal(name="test_ends")
+        m.d.comb += [
+            script.zeroise.eq(asked(ZEROISE)), script.stop.eq(asked(ABORT)),
+            script.selftest.eq(asked(SELFTEST) & ~script.playing & ~script.zeroise if self._device.selftest else 0),
+            self.forget.eq(script.zeroise), self._tests.eq(script.ended & ~script.zeroising),
+            self._abort.eq(
+                wrong | script.zeroise | (script.stop & ~script.zeroising) | script.selftest | script.abort
+                | self._tests
+            ),
+        ]  # fmt: skip
+
+    @property
+    def _thread_bits(self) -> int:
+        """Bits of the number of words of a thread in a message whose length depends on a count."""
+        counted = (c.counted for c in self._device.commands if c.counted)
+        return max((each.varying(each.most) + each.numbers for each in counted), default=1).bit_length()
 
     def _counting(self, m: Module, one: Value) -> tuple[Value, Value]:
-        """Messages whose length depends on a count: whether this word is the last one, and whether it is a wrong
-        count."""
+        """Messages whose length depends on a count: whether the next word is the last one, and whether a word that is
+        taken is a wrong count."""
         shape = self._device.counted
         assert shape is not None
         limits = {
@@ -188,13 +226,12 @@ class JobControl(wiring.Component):
                 m.d.sync += kept[name].eq(value)
         bits = len(kept["most"])
         first, second, begun = (Signal(name=name) for name in ("at_count", "at_repeat", "begun"))
-        threads, varying = Signal(range(shape.threads + 1), name="threads"), Signal(16, name="varying")
-        low = self.data[:bits]
-        wrong = later(
-            m, (self.data[bits:] != 0) | ((low == 0) & kept["most"].any()) | (low > kept["most"]), "wrong_count"
-        )
+        threads, varying = Signal(range(shape.threads + 1), name="threads"), Signal(self._thread_bits, name="varying")
+        data = self._data
+        low = data[:bits]
+        wrong = later(m, (data[bits:] != 0) | ((low == 0) & kept["most"].any()) | (low > kept["most"]), "wrong_count")
         computed = later(m, (low * shape.times + kept["plus"]) >> shape.shift, "computed")
-        differs = later(m, self.data != varying, "differs")
+        differs = later(m, data != varying, "differs")
         length = later(m, varying + kept["numbers"], "thread_words")
         last_thread = later(m, threads == 1, "last_thread")
         m.d.sync += begun.eq(self._accepted)
@@ -207,7 +244,7 @@ class JobControl(wiring.Component):
             m.d.sync += [second.eq(0), self.left.eq(length)]
         with m.Elif(self._taken & one & kept["counted"]):
             m.d.sync += [threads.eq(threads - 1), self.left.eq(length)]
-        body = self._taken & ~first & ~second & one
+        body = ~first & ~second & one
         return body & (~kept["counted"] | last_thread), self._taken & ((first & wrong) | (second & differs))
 
     def _states(self, m: Module) -> None:
@@ -252,12 +289,15 @@ class JobControl(wiring.Component):
             with m.If(self.data[1]):
                 m.d.sync += [self._error.eq(0), self._cause.eq(0)]
         was_filled = later(m, self._filled, "was_filled")
-        with m.If(self._ends | self._setup_ends | (self._filled & ~was_filled)):
+        own = ~self._script.playing
+        with m.If((self._ends | self._setup_ends | (self._filled & ~was_filled)) & own):
             m.d.sync += happened[0].eq(1)
-        with m.If(self._ends):
+        with m.If(self._ends & own):
             m.d.sync += jobs.eq(jobs + 1)
         with m.If(self._abort):
             m.d.sync += happened[0].eq(0)
+        with m.If(self._script.ended):
+            m.d.sync += happened[0].eq(1)
         for name, fault in self._faults:
             with m.If(fault):
                 m.d.sync += [happened[1].eq(1), self._error.eq(1)]
@@ -269,12 +309,23 @@ class JobControl(wiring.Component):
     def _values(self, m: Module) -> None:
         """The values of STATUS and LEVEL."""
         on, free = self._machine.ongoing, Signal(self._in.level.shape(), name="free")
+        script, own = self._script, ~self._script.playing
+        tested, passed, zeroised = (Signal(name=name) for name in ("tested", "passed", "zeroised"))
+        with m.If(self._tests):
+            m.d.sync += [tested.eq(1), passed.eq(~script.failed)]
+        with m.If(script.selftest):
+            m.d.sync += [tested.eq(0), passed.eq(0)]
+        with m.If(script.ended & script.zeroising):
+            m.d.sync += zeroised.eq(1)
+        with m.If(self._accepted | script.selftest | script.zeroise):
+            m.d.sync += zeroised.eq(0)
         m.d.comb += free.eq(self._device.in_words - self._in.level)
         fields = {
-            ("STATUS", "ready"): on("IDLE"), ("STATUS", "receiving"): on("OPEN"),
-            ("STATUS", "busy"): on("RESET") | on("FEEDING") | on("BUSY"),
-            ("STATUS", "done"): on("ANSWER") | self._filled, ("STATUS", "loaded"): self._loaded,
+            ("STATUS", "ready"): on("IDLE") & own, ("STATUS", "receiving"): on("OPEN") & own,
+            ("STATUS", "busy"): on("RESET") | on("FEEDING") | on("BUSY") | script.playing,
+            ("STATUS", "done"): (on("ANSWER") | self._filled) & own, ("STATUS", "loaded"): self._loaded,
             ("STATUS", "error"): self._error, ("STATUS", "cause"): self._cause,
+            ("STATUS", "tested"): tested, ("STATUS", "passed"): passed, ("STATUS", "zeroised"): zeroised,
             ("LEVEL", "free"): free, ("LEVEL", "words"): self._out.level,
         }  # fmt: skip
         for register, field in self._registers.fields():

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from modmill.buses.device import KINDS, WORD, Device
 
 MAGIC = int.from_bytes(b"MMIL", "little")
-ABORT = 1
-"""The bit of CONTROL that aborts."""
-VERSION = 1, 0
+ABORT, ZEROISE, SELFTEST = 1, 2, 4
+"""The bits of CONTROL."""
+VERSION = 1, 1
 """Major and minor version of the registers."""
 SPAN = 4096
 """Bytes of the address space of a front."""
@@ -29,7 +29,7 @@ SPAN = 4096
 CAUSES = (
     ("NONE", "no error"),
     ("COMMAND", "the device has no such command"),
-    ("BUSY", "a command while a job ran or its answer was not read"),
+    ("BUSY", "a command while a job ran or its answer was not read, or any word while zeroising or testing"),
     ("SHORT", "a command before the message was complete; that message is aborted"),
     ("LONG", "a word after the end of a message, or before a command"),
     ("FULL", "a word while the buffer was full; the word is lost"),
@@ -127,6 +127,7 @@ def register_map(device: Device) -> RegisterMap:
             _fixed("commands", 8, 8, device.commands[-1].number, "number of the last command"),
             _fixed("threads", 16, 8, device.threads, "runs in a job"),
             _fixed("setup", 24, 1, int(device.setup is not None), "command 0 is needed before the others"),
+            _fixed("selftest", 25, 1, int(bool(device.selftest)), "it has a self-test"),
         )),
         ("SIZE", "Sizes of numbers.", (
             _fixed("bits", 0, 16, device.bits, "bits of the modulus"),
@@ -138,21 +139,26 @@ def register_map(device: Device) -> RegisterMap:
         )),
         ("CONTROL", "Control; a bit that is written as 1 acts once.", (
             Field("abort", 0, 1, "wo", 0, "end the message or job, empty the buffers, reset the engine"),
+            Field("zeroise", 1, 1, "wo", 0, "abort, then overwrite all memories and registers that held data"),
+            Field("selftest", 2, 1, "wo", 0, "abort, then run the known answer, if KIND.selftest is 1"),
         )),
         ("STATUS", "State of the device.", (
             Field("ready", 0, 1, "ro", 0, "a command is accepted"),
             Field("receiving", 1, 1, "ro", 0, "words of a message are expected"),
-            Field("busy", 2, 1, "ro", 1, "the engine works, or is being reset"),
+            Field("busy", 2, 1, "ro", 1, "the engine works, or is being reset, zeroised or tested"),
             Field("done", 3, 1, "ro", 0, "an answer can be read"),
             Field("loaded", 4, 1, "ro", int(device.setup is None), "command 0 is done, or not needed"),
             Field("error", 5, 1, "ro", 0, "an access was refused; IRQ_STATUS.error clears it"),
+            Field("tested", 6, 1, "ro", 0, "the self-test that was started last has ended"),
+            Field("passed", 7, 1, "ro", 0, "its answers were right"),
             Field("cause", 8, 4, "ro", 0, "cause of the first error", values=CAUSES),
+            Field("zeroised", 12, 1, "ro", 0, "zeroised, and no message or self-test since then"),
         )),
         ("IRQ_ENABLE", "Events that raise the interrupt.", (
             Field("done", 0, 1, "rw", 0, "the end of a message or job"), Field("error", 1, 1, "rw", 0, "an error"),
         )),
         ("IRQ_STATUS", "Events that happened.", (
-            Field("done", 0, 1, "w1c", 0, "a message without answer was taken, or an answer can be read"),
+            Field("done", 0, 1, "w1c", 0, "a message without answer or a bit of CONTROL is done, or an answer can be read"),
             Field("error", 1, 1, "w1c", 0, "an error; clearing it clears STATUS.error and STATUS.cause"),
         )),
         ("JOBS", "Answers since the reset.", whole("count", "ro", "number of complete answers, modulo 2^32")),
@@ -162,6 +168,9 @@ def register_map(device: Device) -> RegisterMap:
         ("LEVEL", "Levels of the buffers.", (
             Field("free", 0, 16, "ro", device.in_words, "words that DATA_IN accepts now"),
             Field("words", 16, 16, "ro", 0, "words that DATA_OUT has now"),
+        )),
+        ("ZEROISE", "Time of CONTROL.zeroise.", (
+            _fixed("cycles", 0, 32, device.zeroise_cycles, "most cycles until STATUS.zeroised"),
         )),
     ]  # fmt: skip
     return RegisterMap(tuple(Register(name, 4 * k, meaning, fields) for k, (name, meaning, fields) in enumerate(found)))

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Sequence
 from importlib import resources
 
@@ -21,19 +22,38 @@ from modmill.report.sheet import identifier
 
 ALL_BYTES = 0xF
 _OKAY, _REFUSED = range(2)
+_REGISTERS = re.compile(r"\breg\s+(?:\[[^\]]+\]\s*)?")
+_REGISTER = re.compile(r"\s*(?!input\b|output\b|inout\b)\w+(?:\s*\[[^\]]+\])*")
+_PUBLIC = " /*verilator public_flat_rd*/"
+_Found = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, U64)
 
 
 class BusFault(RuntimeError):
     """A device that does not do what its description says; the message says what."""
 
 
+def with_contents(verilog: str) -> str:
+    """A Verilog text whose simulation shows all registers and memories: every ``reg`` is public."""
+    parts, end = list[str](), 0
+    for found in _REGISTERS.finditer(verilog):
+        at = found.end()
+        while name := _REGISTER.match(verilog, at):
+            parts += [verilog[end : name.end()], _PUBLIC]
+            end = at = name.end()
+            if verilog[at] == ",":
+                at += 1
+    return "".join([*parts, verilog[end:]])
+
+
 class BusSimulator:
     """The module ``<top>_bus`` of a Verilog text, compiled, after power-up with random contents and a reset.
 
-    Raises ToolError if the text does not compile.
+    ``contents``: whether `contents` is wanted, which makes it slower. Raises ToolError if the text does not compile.
     """
 
-    def __init__(self, verilog: str, device: Device, bus: Bus, seed: int = 1) -> None:
+    def __init__(self, verilog: str, device: Device, bus: Bus, seed: int = 1, *, contents: bool = False) -> None:
+        if contents:
+            verilog = with_contents(verilog)
         texts = [f"#define MODMILL_{identifier(bus.name).upper()} 1\n"]
         texts += [(resources.files("modmill.flow") / "model.cpp").read_text()]
         texts += [(resources.files("modmill.buses") / "bus.cpp").read_text()]
@@ -45,6 +65,7 @@ class BusSimulator:
         functions.modmill_bus_cycles.argtypes, functions.modmill_bus_cycles.restype = [ctypes.c_void_p], U64
         functions.modmill_bus_wait.argtypes = [ctypes.c_void_p, U64, ctypes.c_int]
         functions.modmill_bus_wait.restype = U64
+        functions.modmill_bus_contents.argtypes = [ctypes.c_void_p, _Found]
         functions.modmill_bus_access.argtypes = [ctypes.c_void_p, ctypes.c_int, U32, U32, ctypes.POINTER(U32)]
         step("simulating")
         self._bus = functions.modmill_bus_start(seed)
@@ -58,6 +79,16 @@ class BusSimulator:
     def cycles(self) -> int:
         """Cycles since power-up."""
         return int(self._functions.modmill_bus_cycles(self._bus))
+
+    def contents(self) -> dict[str, bytes]:
+        """The contents of each register and memory, by its name in the hierarchy."""
+        found: dict[str, bytes] = {}
+
+        def take(name: bytes, data: int, size: int) -> None:
+            found[name.decode()] = ctypes.string_at(data, size)
+
+        self._functions.modmill_bus_contents(self._bus, _Found(take))
+        return found
 
     def reset(self, cycles: int) -> None:
         """Hold rst high for this number of cycles."""

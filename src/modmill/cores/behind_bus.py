@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from modmill.buses.adapters import Bus
-from modmill.buses.device import WORD, Command, Device
+from modmill.buses.device import WORD, Command, Device, Sent
 from modmill.buses.files import VERILOG, all_names
 from modmill.buses.front import module_name
 from modmill.buses.operands import words
-from modmill.buses.registers import ABORT, register_map
+from modmill.buses.registers import ABORT, SELFTEST, ZEROISE, register_map
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.contract import Contract
+from modmill.cores.zeroise import multiplier_messages
 from modmill.engines.machine.layout import words_of
 from modmill.flow.emit import without_initial_values
 from modmill.flow.lint import lint
@@ -25,8 +26,10 @@ from modmill.report.sheet import split
 
 MULTIPLY = 1
 """Command of a product."""
-POWER_UPS = 100
+POWER_UPS = 300
 """Most power-ups with further random contents; they take at most as many cycles as all exchanges."""
+COUNTER = ".value_jobs"
+"""End of the name of the register that counts jobs, which zeroising keeps."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +57,29 @@ def bus_files(record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str) and "/" not in name) if isinstance(names, list) else ()
 
 
-def multiplier_device(contract: Contract, top: str, digest: str) -> Device:
-    """A multiplier as a device: command 1 is a product; command 0 loads the modulus if it is loaded."""
+def multiplier_device(
+    contract: Contract, top: str, digest: str, places: int = 1, known: Sequence[tuple[int, int, int]] = ()
+) -> Device:
+    """A multiplier as a device: command 1 is a product; command 0 loads the modulus if it is loaded. ``places``: of
+    products in the multiplier. ``known``: port values of operands and results for the self-test."""
     size = widths(contract)
     commands = [Command(MULTIPLY, "multiply", words(size.a) + words(size.b), words(size.r))]
     if contract.load:
         commands.insert(0, Command(0, "load", words(size.k) * len(contract.load.words), 0))
+    wait = patience(contract) + 8 * max(c.words + c.answer for c in commands)
     return Device(
         "multiplier", top, digest, contract.p.bit_length(), words(size.a), 1, tuple(commands), contract.power_up,
-        patience(contract) + 8 * max(c.words + c.answer for c in commands), (size.a, size.b, size.r, size.k),
+        wait, (size.a, size.b, size.r, size.k),
+        zeroise=tuple(multiplier_messages(contract, commands[-1], places)),
+        selftest=tuple(_sent(e) for e in loading(contract)) + tuple(
+            _sent(product(contract, a, b, 0), words_of(r, words(size.r), WORD)) for a, b, r in known
+        ),
     )  # fmt: skip
+
+
+def _sent(exchange: Exchange, answer: Sequence[int] = ()) -> Sent:
+    """An exchange as a message that the front sends by itself."""
+    return Sent(exchange.command, tuple(exchange.words), answer=tuple(answer))
 
 
 def loading(contract: Contract) -> list[Exchange]:
@@ -96,11 +112,16 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
     if faults:
         return
     try:
-        simulator = BusSimulator(bare, device, bus)
+        simulator = BusSimulator(bare, device, bus, contents=True)
         _through(BusDriver(device, simulator), exchanges)
         job, left = [*_before(exchanges, last := _last(exchanges)), last], simulator.cycles
+        fresh = BusDriver(device, BusSimulator(bare, device, bus, contents=True))
+        zeroised(BusDriver(device, simulator), fresh)
+        self_tested(fresh)
+        for exchange in job:
+            _exchange(fresh, exchange, " after the self-test")
         for seed in range(2, 2 + POWER_UPS):
-            driver = BusDriver(device, again := BusSimulator(bare, device, bus, seed))
+            driver = BusDriver(device, again := BusSimulator(bare, device, bus, seed, contents=True))
             for exchange in job:
                 _exchange(driver, exchange, f" after power-up {seed}")
             if (left := left - again.cycles) < 0:
@@ -148,6 +169,41 @@ def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
         driver.send(last.command, last.words)
         driver.bus.wait(7)
         driver.write("CONTROL", ABORT)
+
+
+def zeroised(driver: BusDriver, fresh: BusDriver) -> None:
+    """Zeroise a device and another one that was ``fresh`` after the same power-up. Raises BusFault if it takes longer
+    than stated, if messages are accepted meanwhile, and for registers and memories with different contents."""
+    fresh.bus.wait(driver.bus.cycles - fresh.bus.cycles)  # counters without a reset have the same values then
+    most = driver.device.zeroise_cycles
+    for each in (driver, fresh):
+        each.ready()
+        for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", ZEROISE)):
+            each.write(register, word)
+        start = each.bus.cycles
+        each.write("COMMAND", 0)
+        if (found := each.error()) != "BUSY":
+            raise BusFault(f"the cause of a command while zeroising is {found}, not BUSY")
+        each.bus.wait(most, interrupt=True)
+        if not each.read("STATUS", "zeroised"):
+            raise BusFault(f"zeroising takes more than {each.bus.cycles - start:,} cycles, {most:,} are stated")
+    held = driver.bus.contents()
+    left = [name for name, clean in fresh.bus.contents().items() if held[name] != clean and not name.endswith(COUNTER)]
+    if left:
+        raise BusFault(f"zeroising leaves {len(left)} registers or memories, the first is {left[0]}")
+
+
+def self_tested(driver: BusDriver) -> None:
+    """Run the self-test of a device that has one. Raises BusFault if it fails or has no end."""
+    if not driver.device.selftest:
+        return
+    for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", SELFTEST)):
+        driver.write(register, word)
+    driver.bus.wait(driver.device.patience * len(driver.device.selftest), interrupt=True)
+    if not driver.read("STATUS", "tested"):
+        raise BusFault("the self-test has no end")
+    if not driver.read("STATUS", "passed"):
+        raise BusFault("the self-test fails")
 
 
 def _last(exchanges: Sequence[Exchange]) -> Exchange:

@@ -19,12 +19,14 @@ from amaranth.lib import wiring
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.calls import Calls
-from modmill.buses.device import WORD, Command, Device
+from modmill.buses.device import WORD, Command, Device, Sent
 from modmill.buses.power_calls import PowerCalls
+from modmill.buses.script import KNOWN_WORDS
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.behind_bus import Exchange
 from modmill.cores.folder import BESIDE, json_object, listed, read_text, require_former, write_folder
+from modmill.cores.zeroise import engine_messages
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
@@ -289,7 +291,35 @@ class BuiltEngine(ABC):
         return Device(
             self.KIND, self.top, self.digest, self.fitted.p.bit_length(), self.layout.number_words, self.results,
             self.commands, self.power_up, self.patience + (load.cycles if load else 0), calls=self.calls,
+            zeroise=self.zeroise, selftest=self.selftest,
         )  # fmt: skip
+
+    @cached_property
+    def selftest(self) -> tuple[Sent, ...]:
+        """The first SETUP message and the last job of the first program after it, with its answer; nothing for numbers
+        that are not binary, whose words are not known, and for more words than a front holds."""
+        if not self.layout.binary:
+            return ()
+        setup, job = Sent(0), None
+        for message in self.messages_for_bus():
+            if not message.results:
+                if job is not None:
+                    break
+                setup = Sent(message.words[0], tuple(message.words[1:]))
+            elif message.program:
+                break
+            else:
+                job = message
+        assert job is not None
+        answer = [word for run in job.results for x in run for word in self.layout.number(x)]
+        sent = setup, Sent(job.words[0], tuple(job.words[1:]), answer=tuple(answer))
+        return sent if sum(len(each.words) + len(each.answer) for each in sent) <= KNOWN_WORDS else ()
+
+    @property
+    def zeroise(self) -> tuple[Sent, ...]:
+        """Messages that overwrite everything that depends on former ones."""
+        sample = self._sample
+        return tuple(engine_messages(self.layout, sample.sequencer, sample.cycles, self.commands))
 
     def exchanges(self) -> Iterator[Exchange]:
         """SETUP messages and two jobs of each operation after each of them, for a check through the bus."""

@@ -14,6 +14,7 @@ from modmill.buses.device import Device
 from modmill.buses.files import VERILOG
 from modmill.buses.front import front_verilog
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
+from modmill.buses.registers import SELFTEST, ZEROISE
 from modmill.cores.behind_bus import Exchange, loading, product
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.folder import kind_of, read_text
@@ -64,11 +65,13 @@ class Subject:
 @dataclass(frozen=True)
 class BusReport:
     """``commands``: for each kind of message its cycles through the bus and those of the bare device, and the runs of a
-    job; ``front``, ``bare``: resources; ``mhz``: clocks of the front alone, one a seed."""
+    job; ``own``: cycles of zeroising (zeroise), the most that are stated (stated), cycles of the self-test (selftest, 0
+    if there is none); ``front``, ``bare``: resources; ``mhz``: clocks of the front alone, one a seed."""
 
     subject: Subject
     target: str
     commands: Mapping[str, Mapping[str, int]]
+    own: Mapping[str, int]
     front: Mapping[str, int]
     bare: Mapping[str, int]
     mhz: Sequence[float]
@@ -76,7 +79,7 @@ class BusReport:
     @property
     def values(self) -> dict[str, Any]:
         """The numbers of a row."""
-        found = {"commands": dict(self.commands), "front": dict(self.front), "bare": dict(self.bare)}
+        found = {"commands": dict(self.commands), **self.own, "front": dict(self.front), "bare": dict(self.bare)}
         return {**found, **({"mhz": list(self.mhz)} if self.mhz else {})}
 
     @property
@@ -100,6 +103,9 @@ class BusReport:
             found.append(
                 f"{name}: {n['cycles']:,} cycles over the bus{runs}{bare}; {rate:,.1f} per second at {mhz:g} MHz"
             )
+        own = self.own
+        found.append(f"zeroising: {own['zeroise']:,} cycles, at most {own['stated']:,} are stated")
+        found += [f"self-test: {own['selftest']:,} cycles"] * bool(own["selftest"])
         parts = (f"{what}: {n['lut']:,} LUTs, {n['ff']:,} flip-flops, {n['bram']} block RAMs, {n['dsp']} DSP blocks"
                  for what, n in (("front", self.front), ("bare device", self.bare)) if n)  # fmt: skip
         clock = [f"front alone on {self.target}: {', '.join(f'{x:.1f}' for x in self.mhz)} MHz"] * bool(self.mhz)
@@ -109,16 +115,17 @@ class BusReport:
 def rows_table(rows: Iterable[Row]) -> list[str]:
     """The rows of fronts as a Markdown table, one line for each command that has an answer."""
     lines = [
-        "| core | bus | command | cycles over the bus | bare | runs | LUT of the front | LUT of the core "
-        "| MHz of the front alone |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| core | bus | command | cycles over the bus | bare | runs | to zeroise (stated) | self-test "
+        "| LUT of the front | LUT of the core | MHz of the front alone |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in (row for row in rows if row.kind == "bus"):
-        about, front, bare = row.about, row.values["front"], row.values["bare"]
+        about, values, front, bare = row.about, row.values, row.values["front"], row.values["bare"]
         mhz = ", ".join(f"{x:.1f}" for x in row.values.get("mhz", ())) or "not routed"
         lines += [
             f"| `{about['name']}`, {about['bits']} bits | {about['bus']} | {name} | {n['cycles']:,} | {n['bare']:,} "
-            f"| {n['runs']} | {front['lut']:,} | {bare['lut']:,} | {mhz} |"
+            f"| {n['runs']} | {values['zeroise']:,} ({values['stated']:,}) | {values['selftest'] or 'none'} "
+            f"| {front['lut']:,} | {bare['lut']:,} | {mhz} |"
             for name, n in row.values["commands"].items() if n["bare"]
         ]  # fmt: skip
     return lines
@@ -134,7 +141,10 @@ def measure(
     if a tool fails.
     """
     progress("simulating")
-    commands = _timed(subject)
+    driver = BusDriver(subject.device, BusSimulator(subject.verilog, subject.device, subject.bus))
+    commands = _timed(subject, driver)
+    zeroise, selftest = _alone(driver, ZEROISE, "zeroised"), _alone(driver, SELFTEST, "passed")
+    own = {"zeroise": zeroise, "stated": subject.device.zeroise_cycles, "selftest": selftest}
     front: dict[str, int] = {}
     bare: dict[str, int] = {}
     mhz: list[float] = []
@@ -155,16 +165,31 @@ def measure(
         for seed in range(1, seeds + 1):
             progress(f"routing the front, seed {seed}")
             mhz.append(round(route(text, top, chosen, work / target / "route", seed=seed).mhz, 1))
-    return BusReport(subject, target, commands, front, bare, mhz)
+    return BusReport(subject, target, commands, own, front, bare, mhz)
 
 
 def _resources(values: Mapping[str, Any]) -> dict[str, int]:
     return {key: int(values[key]) for key in _KEYS}
 
 
-def _timed(subject: Subject) -> dict[str, dict[str, int]]:
+def _alone(driver: BusDriver, bit: int, field: str) -> int:
+    """Cycles of what a bit of CONTROL starts, until its event; 0 if the device does not have it. Raises BusFault if
+    ``field`` of STATUS is 0 afterwards."""
+    device = driver.device
+    if bit == SELFTEST and not device.selftest:
+        return 0
+    for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", bit)):
+        driver.write(register, word)
+    start = driver.bus.cycles
+    driver.bus.wait(device.zeroise_cycles + device.patience * (1 + len(device.selftest)), interrupt=True)
+    found = driver.bus.cycles - start
+    if not driver.read("STATUS", field):
+        raise BusFault(f"the device is not {field}")
+    return found
+
+
+def _timed(subject: Subject, driver: BusDriver) -> dict[str, dict[str, int]]:
     """Cycles from the write of COMMAND to the last word of the answer, of the last message of each kind."""
-    driver = BusDriver(subject.device, BusSimulator(subject.verilog, subject.device, subject.bus))
     driver.ready()
     found = {}
     for exchange in subject.exchanges:

@@ -38,6 +38,8 @@ from modmill.version import __version__
 RECORD = "contract.json"
 FILES = ("core.v", RECORD, "vectors.json", "test_core.py", "README.md", *packaging.FILES)
 """Files of a folder, in addition to the FuseSoC file."""
+KNOWN = 2
+"""Products of a self-test."""
 _EMITTING = threading.Lock()  # emission patches Amaranth temporarily
 
 
@@ -104,7 +106,15 @@ class Core:
     @property
     def device(self) -> Device:
         """The core as a device behind a bus."""
-        return multiplier_device(self.contract, self.top, self.digest)
+        return multiplier_device(self.contract, self.top, self.digest, self.fitted.places, self._known)
+
+    @cached_property
+    def _known(self) -> list[tuple[int, int, int]]:
+        """Port values of the operands and the results of the self-test."""
+        pairs = operands.randoms(self.contract, KNOWN, seed=1)
+        if self.io == "native":
+            return [(a, b, [*self.fitted.trace(a, b)][-1][1]) for a, b in pairs]
+        return [(found.a, found.b, found.value) for found in operands.judged(self.contract, pairs)]
 
     def __repr__(self) -> str:
         t, set_ = self.contract.timing, "".join(f", {name}={value}" for name, value in self.given.items())

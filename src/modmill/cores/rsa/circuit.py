@@ -12,12 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from modmill.buses.device import Counted
+from modmill.buses.device import Counted, Sent
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores.built import Message, Trial, judged
 from modmill.cores.folder import json_object, read_text
 from modmill.cores.rsa.circuit_page import page
 from modmill.cores.rsa.machine import PUBLIC, EngineCore, prepared
+from modmill.cores.zeroise import circuit_messages
 from modmill.designs import design as find_design
 from modmill.designs.radix64k import circuit
 from modmill.designs.radix64k.design import Radix64K
@@ -107,6 +108,11 @@ class CircuitCore(EngineCore):
     @property
     def calls(self) -> None:
         return None
+
+    @property
+    def zeroise(self) -> tuple[Sent, ...]:
+        load = self.contract.load
+        return tuple(circuit_messages(self.commands, self.cycles(0, 1) + 2 * (load.cycles if load else 0)))
 
     def _counted(self, program: int) -> Counted:
         lay = self.layout

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Messages that a front sends to its device by itself, to zeroise it and to test it: a script in a block RAM.
+
+An entry of a script is an operation and a word:
+
+    COMMAND   begins a message with the word, when a command is accepted
+    WORD      writes the word as a data word
+    ZEROS     writes data words 0 until the message is complete
+    CUT       writes data words 0 until one is missing, then aborts
+    EXPECT    takes a word of the answer and compares it with the word
+    DROP      takes the other words of the answer
+    SWEEP     overwrites both buffers, then aborts
+    END       ends the script when a command is accepted
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.buses.device import WORD, Device, Sent
+from modmill.engines.machine.program_memory import chosen
+from modmill.rtl.delay import later
+from modmill.rtl.memory import DEPTHS, BlockRam
+
+COMMAND, DATA, ZEROS, CUT, EXPECT, DROP, SWEEP, END = range(8)
+"""Operations, in the order above."""
+_OPERATIONS = 3  # bits
+BANK = DEPTHS[-1]
+KNOWN_WORDS = 4 * BANK
+"""Most words of a self-test."""
+Entry = tuple[int, int]
+
+
+def _entries(messages: Iterable[Sent], *, wipes: bool) -> Iterator[Entry]:
+    if wipes:  # the device may see what is left in the buffer behind the last word
+        yield SWEEP, 0
+    for message in messages:
+        yield COMMAND, message.command
+        yield from ((DATA, word) for word in message.words)
+        if message.zeros:
+            yield (CUT if message.cut else ZEROS), 0
+        yield from ((EXPECT, word) for word in message.answer)
+        if not message.cut:
+            yield DROP, 0
+    if wipes:
+        yield SWEEP, 0
+    yield END, 0
+
+
+def scripts(device: Device) -> tuple[list[Entry], int]:
+    """The entries of the script that zeroises and then of the one that tests, and the place of the latter."""
+    first = [*_entries(device.zeroise, wipes=True)]
+    return [*first, *(_entries(device.selftest, wipes=False) if device.selftest else ())], len(first)
+
+
+class ScriptPlayer(wiring.Component):
+    """Play one of the two scripts of a device through the control of its messages.
+
+    ``zeroise``, ``selftest``: start; the former also while the other is played. ``stop`` ends the latter. State of the
+    control: ``ready`` for a command, ``opened`` for data words, ``room`` for one, ``one_left``: one data word is
+    missing; ``there``: ``answer`` is a word of an answer; ``swept``: both buffers are full. To it: ``command``,
+    ``word`` with ``data``, ``pop``, ``abort``, ``sweeping``. ``playing``: a script, ``zeroising``: the first one.
+    ``ended``: at its end, with ``failed`` if an answer differs.
+
+    Cost on ECP5: about 100 LUTs and 2 block RAMs. Latency: `device.PACE` cycles an entry.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._entries, self._test = scripts(device)
+        super().__init__({
+            "zeroise": In(1), "selftest": In(1), "stop": In(1),
+            "ready": In(1), "opened": In(1), "room": In(1), "one_left": In(1), "there": In(1), "answer": In(WORD),
+            "swept": In(1),
+            "command": Out(1), "word": Out(1), "pop": Out(1), "abort": Out(1), "sweeping": Out(1), "data": Out(WORD),
+            "playing": Out(1), "zeroising": Out(1), "ended": Out(1), "failed": Out(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        at = Signal(range(max(2, len(self._entries))), name="entry")
+        entry = self._memory(m, at)
+        settled, step = Signal(4, name="entry_settled"), Signal(name="step")
+        here = Signal(8, name="operation", reset_less=True)  # one-hot, one cycle after the entry
+        m.d.sync += here.eq(Cat(entry[WORD:] == k for k in range(8)))
+        m.d.comb += self.data.eq(entry[:WORD])
+        acts, there = settled[-1] & self.playing, later(m, self.there, "answer_there")
+        differs = later(m, self.answer != self.data, "differs")
+        expected = here[EXPECT] & (self.there & there | self.ready)
+        more = (here[ZEROS] | here[CUT] & ~self.one_left) & self.opened & self.room
+        m.d.comb += [
+            self.command.eq(acts & here[COMMAND] & self.ready),
+            self.word.eq(acts & (here[DATA] & self.opened & self.room | more)),
+            self.pop.eq(acts & (here[EXPECT] | here[DROP]) & self.there & there),
+            self.sweeping.eq(acts & here[SWEEP]),
+            self.abort.eq(acts & (here[CUT] & self.one_left | here[SWEEP] & self.swept)),
+            self.ended.eq(acts & here[END] & self.ready),
+            step.eq(
+                self.command | (acts & here[DATA] & self.room) | (acts & here[ZEROS] & ~self.opened) | self.abort
+                | (acts & expected) | (acts & here[DROP] & self.ready)
+            ),
+        ]  # fmt: skip
+        m.d.sync += settled.eq(Cat(self.playing, settled))
+        with m.If(acts & expected):
+            m.d.sync += self.failed.eq(self.failed | differs | self.ready)
+        with m.If(here[DROP] & self.pop):  # a word too many, or one of an answer that nothing is known of
+            m.d.sync += self.failed.eq(1)
+        with m.If(step):
+            m.d.sync += at.eq(at + 1)
+        with m.If(step | self.word | self.zeroise | self.selftest):
+            m.d.sync += settled.eq(0)
+        with m.If(self.ended | self.stop & ~self.zeroising):
+            m.d.sync += [self.playing.eq(0), self.zeroising.eq(0)]
+        with m.If(self.selftest & ~self.playing):
+            m.d.sync += [at.eq(self._test), self.playing.eq(1), self.failed.eq(0)]
+        with m.If(self.zeroise):
+            m.d.sync += [at.eq(0), self.playing.eq(1), self.zeroising.eq(1), self.failed.eq(0)]
+        return m
+
+    def _memory(self, m: Module, at: Signal) -> Signal:
+        """The entry at an address, two cycles later if there is one bank, else three."""
+        words = [operation << WORD | word for operation, word in self._entries]
+        width, found = _OPERATIONS + WORD, []
+        for number, first in enumerate(range(0, len(words), BANK)):
+            bank = words[first : first + BANK]
+            depth = max(DEPTHS[0], 1 << (len(bank) - 1).bit_length())
+            m.submodules[f"script_{number}"] = ram = BlockRam(width, depth, bank)
+            m.d.comb += [
+                ram.a_address.eq(at[: depth.bit_length() - 1]), ram.b_address.eq(0), ram.b_write.eq(0), ram.b_d.eq(0),
+            ]  # fmt: skip
+            found.append(ram.a_q)
+        if len(found) == 1:
+            return found[0]
+        return later(m, chosen(at[BANK.bit_length() - 1 :], found), "entry_word")

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Messages by which a bus front overwrites everything in a core or an engine that depends on former messages.
+
+They are messages of zeros, so that the core or engine is the one that is proved and measured, without another port at a
+memory. All addresses that programs write are fixed, so the slots that a program overwrites are known. `behind_bus`
+checks in simulation that nothing is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from modmill.buses.device import Command, Sent
+from modmill.contract import Contract
+from modmill.engines.machine.io_register import ROUND
+from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.machine.sequencer import Sequencer
+from modmill.engines.microcode.program import Program
+
+_STEPS = 16
+"""Most cycles of a coprocessor between two numbers of a message or an answer, besides their words and accesses."""
+
+
+def _slots(program: Program, *, always: bool) -> set[int]:
+    """The slots that a run writes; ``always``: with every digit 0, which a run of zeros has."""
+    found = {slot for slot, _ in program.inputs}
+    for instruction in program.written:
+        for task in instruction.tasks:
+            found |= {number for _, number in ((task.destination.at(0),) if always else task.destination.all)}
+    return found
+
+
+def covering(programs: Sequence[Program], cycles: Callable[[int], int]) -> list[int]:
+    """Numbers of programs whose runs overwrite every slot that any of them writes: always the one that overwrites most
+    for its ``cycles``. Raises ValueError if there are none, because a slot is only written with some digits."""
+    left = set().union(*(_slots(p, always=False) for p in programs))
+    chosen: list[int] = []
+    while left:
+        gains = {k: len(left & _slots(p, always=True)) for k, p in enumerate(programs)}
+        best = max(gains, key=lambda k: (gains[k] == len(left), gains[k] / cycles(k)))
+        if not gains[best]:
+            raise ValueError(f"no program overwrites slots {sorted(left)} with digits 0")
+        chosen.append(best)
+        left -= _slots(programs[best], always=True)
+    return [k for k in chosen if not _needless(programs, chosen, k)]
+
+
+def _needless(programs: Sequence[Program], chosen: Sequence[int], number: int) -> bool:
+    """Whether programs chosen later overwrite all that this one does."""
+    later = [k for k in chosen if chosen.index(k) > chosen.index(number)]
+    return _slots(programs[number], always=False) <= set().union(*(_slots(programs[k], always=True) for k in later))
+
+
+def engine_messages(
+    layout: MicrocodeLayout, run: Sequencer, cycles: Callable[[int, int | None], int], commands: Sequence[Command]
+) -> Iterator[Sent]:
+    """The messages for a coprocessor: one that overwrites all digits and is aborted before its job; one that overwrites
+    modulus and constants; jobs that overwrite the slots. ``cycles``: of a job, by program and passes of its loop."""
+    contract = layout.contract
+    longest = max(range(len(layout.programs)), key=layout.digit_words)
+    subtracting = 2 * layout.rounds * layout.number_words * ROUND
+
+    def head(number: int, *, whole: bool) -> tuple[int, ...]:
+        if (counted := commands[1 + number].counted) is None:
+            return ()
+        count = counted.most if whole else min(1, counted.most)
+        return (count, counted.varying(count)) if counted.stated else (count,)
+
+    def storing(numbers: int) -> int:
+        return numbers * (run.store_cycles + _STEPS)
+
+    def job(number: int) -> Sent:
+        program = layout.programs[number]
+        reading = len(program.results) * (run.read_cycles + subtracting + _STEPS) + storing(len(program.inputs))
+        passes = 1 if layout.counted and program.passes else None
+        each = cycles(number, passes) + layout.threads * reading + layout.answer_words(number) * _STEPS
+        return Sent(1 + number, head(number, whole=False), zeros=True, cycles=each)
+
+    cut = storing(layout.threads * len(layout.programs[longest].inputs))
+    yield Sent(1 + longest, head(longest, whole=True), zeros=True, cut=True, cycles=cut)
+    load = contract.load
+    constants = layout.constants + len(layout.offset_multiples) + len(layout.conditional_subtracts)
+    yield Sent(0, zeros=True, cycles=storing(constants) + (load.cycles + _STEPS * len(load.words) if load else 0))
+    yield from map(job, covering(layout.programs, lambda k: job(k).cycles))
+
+
+def circuit_messages(commands: Sequence[Command], cycles: int) -> Iterator[Sent]:
+    """The messages for an engine on the circuit of powers, of which a job with one bit takes ``cycles``."""
+    counted = commands[1].counted
+    assert counted is not None
+    yield Sent(1, (counted.most,), zeros=True, cut=True)
+    yield Sent(0, zeros=True)
+    yield Sent(1, (1,), zeros=True, cycles=cycles)
+
+
+def multiplier_messages(contract: Contract, product: Command, places: int) -> Iterator[Sent]:
+    """The messages for a multiplier: the modulus if it is loaded, and products of zeros in every place in which one can
+    be or wait. ``places``: of the form ``native``; other forms have more in front and behind it."""
+    if contract.load:
+        yield Sent(0, zeros=True, cycles=contract.load.cycles + _STEPS * len(contract.load.words))
+    timing = contract.timing
+    for _ in range(2 * (places + timing.in_flight)):
+        yield Sent(product.number, zeros=True, cycles=timing.latency + timing.interval + _STEPS * (1 + product.answer))
