@@ -21,6 +21,7 @@ from modmill.cores.multiplier.operands import judged, randoms
 from modmill.cores.multiplier.verify import Report
 from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
+from modmill.designs import DESIGNS
 from modmill.report.rows import read
 from modmill.report.seal import seal_differences
 from modmill.studies.bus import Subject, measure, rows_table
@@ -115,6 +116,22 @@ def test_a_memory_that_zeroising_forgets_is_found(loaded):
         text = text.replace(body, body.removesuffix("endmodule") + taken.format(write, address, word))
     found = leftover(core.device, text, exchanges)
     assert "zeroising leaves 2 registers" in found and found.endswith(".forgotten")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("io", ["native", "plain"])
+@pytest.mark.parametrize("loadable", [True, False])
+@pytest.mark.parametrize("design", [design.name for design in DESIGNS])
+def test_every_multiplier_is_zeroised_and_tests_itself(design, loadable, io):
+    try:
+        core = build(design, "2^61-1", io=io, bus="apb", **({"loadable": True} if loadable else {}))
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+    products = judged(core.contract, randoms(core.contract, 7, 1))
+    exchanges = [*loading(core.contract), *(product(core.contract, e.a, e.b, e.value) for e in products)]
+    text = whole(core.device, find_bus("apb"), core.verilog)
+    assert leftover(core.device, text, exchanges) == ""
+    self_tested(BusDriver(core.device, BusSimulator(text, core.device, find_bus("apb"), contents=True)))
 
 
 def test_a_message_that_zeroising_leaves_out_is_found(loaded):

@@ -65,13 +65,16 @@ def test_1000_jobs_in_a_row(bus, verilog, tmp_path):
 
 FAULTS = [
     ("apb", r"refused <= ~\(", "refused <= 0 & ~(", "registers"),
-    ("apb", r"differs <= word != varying", "differs <= 0", "refused"),
+    ("apb", r"differs <= word\[(\d+):0\] != varying", "differs <= 0", "refused"),
     ("apb", r"(out_level <= rst \? 5'h00 : )state_reset \? 5'h00 : ", r"\1", "aborts"),
     ("wishbone", r"wb_cyc_i & wb_stb_i & ~wb_stall_o", "wb_stb_i & ~wb_stall_o", "no_cycle"),
     ("apb", r"key <= sum \+ i_data", "if (sum) key <= sum + i_data", "zeroises"),
     ("apb", r"words\[at\] \+ key", "words[at] + key + (key == 6)", "tests_itself"),
 ]
 MORE = [
+    ("wishbone", r"wb_stall_o <= rst \? 1'h0 :", "wb_stall_o <= 1 ? 1'h0 :", "jobs"),
+    ("axi4-lite", r"s_axi_rvalid & s_axi_rready", "s_axi_rvalid", "jobs"),
+    ("ahb-lite", r"value_jobs_sum\[31:0\]", "value_jobs_sum[8:0]", "in_a_row"),
     ("apb", r"stop & ~zeroising", "stop", "zeroises"),
     ("apb", r"write_data_in & ~playing", "write_data_in", "zeroises"),
     ("apb", r"readable = out_settled\[2\] & ~playing", "readable = out_settled[2]", "tests_itself"),

@@ -31,7 +31,7 @@ NOWHERE = "*(volatile uint32_t *)0x40000000u = 1u;"
 def small(top):
     """A multiplier with its device and the files of its bus."""
     core, bus = build("mcivor", "2^61-1", io="plain", top=top), find_bus(BUSES[top])
-    device = multiplier_device(core.contract, top, core.digest)
+    device = multiplier_device(core.fitted, core.contract, top, core.digest)
     return core, device, bus, bus_texts(device, bus, core.verilog)
 
 

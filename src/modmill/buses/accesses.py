@@ -21,6 +21,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.buses.device import WORD
 from modmill.buses.registers import SPAN, Register, RegisterMap
+from modmill.buses.script import PLACE
 from modmill.rtl.delay import later
 
 ADDRESS = (SPAN // 4 - 1).bit_length()
@@ -42,7 +43,8 @@ class RegisterAccess(wiring.Component):
     """Decode accesses to registers, one at a time.
 
     ``write_NAME`` and ``read_NAME`` are high for one cycle for an accepted write, or for a read that takes a word;
-    ``value_NAME`` is the value of a register that is not constant. Refused with ``error``: an address without a
+    ``value_NAME`` is the value of a register that is not constant, ``constant`` that of the constant one with number
+    ``place`` two cycles ago. Refused with ``error``: an address without a
     register, writes that are not of a whole word, writes to registers that are only read, and the reverse.
     ``forget``: ``read_data`` becomes 0 as soon as no response with it is ``pending``.
 
@@ -53,7 +55,7 @@ class RegisterAccess(wiring.Component):
         self._registers = registers
         super().__init__({
             "request": In(1), "write": In(1), "whole": In(1), "address": In(ADDRESS), "pending": In(1), "forget": In(1),
-            "done": Out(1), "error": Out(1), "read_data": Out(WORD),
+            "done": Out(1), "error": Out(1), "read_data": Out(WORD), "place": Out(PLACE), "constant": In(WORD),
             **{f"write_{lower(r)}": Out(1) for r in registers.registers if r.writable},
             **{f"read_{lower(r)}": Out(1) for r in registers.registers if popped(r)},
             **{f"value_{lower(r)}": In(WORD) for r in registers.registers if r.readable and not r.constant},
@@ -64,6 +66,7 @@ class RegisterAccess(wiring.Component):
         registers = self._registers.registers
         bits = (len(registers) - 1).bit_length()
         place, near = self.address[:bits], Signal()
+        m.d.comb += self.place.eq(self.address)
         m.d.comb += near.eq(self.address[bits:] == 0)
 
         def one_of(some: Iterable[Register]) -> Value:
@@ -100,12 +103,11 @@ class RegisterAccess(wiring.Component):
         its own, whose reset selects it and costs no LUT; the others share one."""
         banks, shared = [], list[Value]()
         for r in self._registers.registers:
-            if not r.readable:
+            if not r.readable or r.constant:
                 continue
-            value = Const(r.reset, WORD) if r.constant else getattr(self, f"value_{lower(r)}")
-            chosen = Mux(here[r.name], value, 0)
-            if r.constant or r.fields[-1].low + r.fields[-1].width <= _NARROW:
+            chosen = Mux(here[r.name], getattr(self, f"value_{lower(r)}"), 0)
+            if r.fields[-1].low + r.fields[-1].width <= _NARROW:
                 shared.append(chosen)
             else:
                 banks.append(later(m, chosen, f"bank_{lower(r)}"))
-        return [*banks, later(m, reduce(or_, shared), "bank")]
+        return [*banks, later(m, reduce(or_, shared), "bank"), self.constant]

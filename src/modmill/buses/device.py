@@ -74,7 +74,7 @@ class Command:
 @dataclass(frozen=True)
 class Sent:
     """A message that the front sends by itself: the data ``words``, then, with ``zeros``, words 0 to its end; with
-    ``cut`` it is aborted before its last word. ``answer``: the words that are expected, where they are compared.
+    ``cut`` its job is aborted at the start. ``answer``: the words that are expected, where they are compared.
     ``cycles``: most cycles of the device for it, besides those of its words."""
 
     command: int

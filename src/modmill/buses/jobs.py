@@ -22,7 +22,7 @@ from amaranth.lib.wiring import In, Out
 from modmill.buses.accesses import lower
 from modmill.buses.device import RESET_CYCLES, SPARE, WORD, Command, Device
 from modmill.buses.registers import ABORT, CAUSES, SELFTEST, ZEROISE, RegisterMap
-from modmill.buses.script import ScriptPlayer
+from modmill.buses.script import PLACE, ScriptPlayer
 from modmill.rtl.delay import later
 from modmill.rtl.memory import BlockRam
 from modmill.rtl.one_hot import OneHot
@@ -67,6 +67,7 @@ class JobControl(wiring.Component):
 
     Engine: streams of words ``i`` and ``o``, with ``o_last`` at the last word of an answer, and ``engine_rst``.
     ``irq`` is high while an enabled event stands in IRQ_STATUS. ``forget``: what was read is to be overwritten.
+    ``constant``: as of `ScriptPlayer`.
 
     Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 6 cycles from the write of a word to the engine.
     """
@@ -77,7 +78,7 @@ class JobControl(wiring.Component):
         super().__init__({
             "data": In(WORD), **{f"write_{lower(r)}": In(1) for r in registers.registers if r.writable},
             "read_data_out": In(1), **{f"value_{lower(r)}": Out(WORD) for r in live}, "irq": Out(1),
-            "engine_rst": Out(1, init=1), "forget": Out(1),
+            "engine_rst": Out(1, init=1), "forget": Out(1), "place": In(PLACE), "constant": Out(WORD),
             "i_valid": Out(1), "i_ready": In(1), "i_data": Out(WORD),
             "o_valid": In(1), "o_ready": Out(1), "o_data": In(WORD), "o_last": In(1),
         })  # fmt: skip
@@ -91,7 +92,8 @@ class JobControl(wiring.Component):
         self._loaded = Signal(name="loaded", init=self._device.setup is None)
         self._filled = Signal(name="filled")
         self._faults: list[tuple[str, Value]] = []
-        m.submodules.script = self._script = ScriptPlayer(self._device)
+        m.submodules.script = self._script = ScriptPlayer(self._device, self._registers)
+        m.d.comb += [self._script.place.eq(self.place), self.constant.eq(self._script.constant)]
         self._data = Signal(WORD, name="word")  # of the bus or the script
         m.d.comb += self._data.eq(Mux(self._script.playing, self._script.data, self.data))
         self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping)
@@ -150,7 +152,13 @@ class JobControl(wiring.Component):
         opened, idle = machine.ongoing("OPEN"), machine.ongoing("IDLE")
         last = device.commands[-1].number
         script, data = self._script, self._data
-        known = later(m, (data <= last) & (device.setup is not None or data[:4] != 0), "known")
+        self._low_bits = max(4, self._thread_bits, *(c.counted.most.bit_length() for c in device.commands if c.counted))
+        self._high = later(m, data[self._low_bits :] != 0, "high")  # neither a command nor a count
+        low_known = later(
+            m, (data[: self._low_bits] <= last) & (device.setup is not None or data[:4] != 0), "low_known"
+        )
+        known = Signal(name="known")
+        m.d.comb += known.eq(low_known & ~self._high)
         setup = later(m, data[:4] == 0, "setup")
         length = later(m, self._chosen(lambda c: 1 if c.counted else c.words), "length")
         self.left, self.job = (
@@ -183,7 +191,8 @@ class JobControl(wiring.Component):
         if device.counted:
             self._faults.append(("VALUE", bad))
         m.d.comb += [
-            script.ready.eq(idle), script.opened.eq(opened), script.room.eq(~full), script.one_left.eq(last_word),
+            script.ready.eq(idle), script.opened.eq(opened), script.room.eq(~full),
+            script.fed.eq(self._machine.ongoing("BUSY") | self._machine.ongoing("ANSWER")),
             script.swept.eq(self._in.level[-1] & self._out.level[-1]),
         ]  # fmt: skip
         self._control(m, (own_command & opened) | bad)
@@ -218,32 +227,40 @@ class JobControl(wiring.Component):
             "most": lambda c: c.counted.most, "plus": lambda c: c.counted.plus, "numbers": lambda c: c.counted.numbers,
             "counted": lambda c: 1,
         }  # fmt: skip
-        kept = {}
+        kept = dict[str, Value]()
+        counted = [c for c in self._device.commands if c.counted]
         for name, get in limits.items():
+            if name != "counted" and len(same := {get(c) for c in counted}) == 1:
+                kept[name] = Const(same.pop())  # does not depend on the command
+                continue
             value = self._chosen(lambda c, get=get: get(c) if c.counted else 0)  # type: ignore[misc]
-            kept[name] = Signal(len(value), name=name, reset_less=True)
+            kept[name] = stored = Signal(len(value), name=name, reset_less=True)
             with m.If(self._accepted):
-                m.d.sync += kept[name].eq(value)
+                m.d.sync += stored.eq(value)
         bits = len(kept["most"])
-        first, second, begun = (Signal(name=name) for name in ("at_count", "at_repeat", "begun"))
+        first, second, begun, fresh = (Signal(name=name) for name in ("at_count", "at_repeat", "begun", "fresh"))
         threads, varying = Signal(range(shape.threads + 1), name="threads"), Signal(self._thread_bits, name="varying")
-        data = self._data
+        data = self._data[: self._low_bits]
         low = data[:bits]
-        wrong = later(m, (data[bits:] != 0) | ((low == 0) & kept["most"].any()) | (low > kept["most"]), "wrong_count")
+        wrong = self._high | later(
+            m, (data[bits:] != 0) | ((low == 0) & kept["most"].any()) | (low > kept["most"]), "wrong_count"
+        )
         computed = later(m, (low * shape.times + kept["plus"]) >> shape.shift, "computed")
-        differs = later(m, data != varying, "differs")
+        differs = self._high | later(m, data != varying, "differs")
         length = later(m, varying + kept["numbers"], "thread_words")
         last_thread = later(m, threads == 1, "last_thread")
-        m.d.sync += begun.eq(self._accepted)
+        m.d.sync += [begun.eq(self._accepted), fresh.eq(self._taken & first)]
+        reloads = later(m, fresh, "reloads")  # when thread_words follows from the count; no word comes so soon
         with m.If(begun):
             m.d.sync += [first.eq(kept["counted"]), second.eq(0), threads.eq(shape.threads)]
         with m.Elif(self._taken & first):
             m.d.sync += [first.eq(0), second.eq(shape.stated), varying.eq(computed)]
-            m.d.sync += self.left.eq(computed + kept["numbers"])
         with m.Elif(self._taken & second):
-            m.d.sync += [second.eq(0), self.left.eq(length)]
-        with m.Elif(self._taken & one & kept["counted"]):
-            m.d.sync += [threads.eq(threads - 1), self.left.eq(length)]
+            m.d.sync += second.eq(0)
+        with m.Elif(self._taken & one):
+            m.d.sync += threads.eq(threads - 1)
+        with m.If(reloads | (self._taken & (second | (one & kept["counted"])))):
+            m.d.sync += self.left.eq(length)
         body = ~first & ~second & one
         return body & (~kept["counted"] | last_thread), self._taken & ((first & wrong) | (second & differs))
 

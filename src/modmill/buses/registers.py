@@ -158,7 +158,7 @@ def register_map(device: Device) -> RegisterMap:
             Field("done", 0, 1, "rw", 0, "the end of a message or job"), Field("error", 1, 1, "rw", 0, "an error"),
         )),
         ("IRQ_STATUS", "Events that happened.", (
-            Field("done", 0, 1, "w1c", 0, "a message without answer or a bit of CONTROL is done, or an answer can be read"),
+            Field("done", 0, 1, "w1c", 0, "a message without answer or CONTROL is done, or an answer can be read"),
             Field("error", 1, 1, "w1c", 0, "an error; clearing it clears STATUS.error and STATUS.cause"),
         )),
         ("JOBS", "Answers since the reset.", whole("count", "ro", "number of complete answers, modulo 2^32")),

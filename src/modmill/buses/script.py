@@ -2,12 +2,13 @@
 # Copyright The Modmill authors
 """Messages that a front sends to its device by itself, to zeroise it and to test it: a script in a block RAM.
 
-An entry of a script is an operation and a word:
+The block RAM begins with the constant registers, which would cost a lookup table for most of their bits. An entry of a
+script is an operation and a word:
 
     COMMAND   begins a message with the word, when a command is accepted
     WORD      writes the word as a data word
     ZEROS     writes data words 0 until the message is complete
-    CUT       writes data words 0 until one is missing, then aborts
+    CUT       does the same, and aborts when the device has taken them
     EXPECT    takes a word of the answer and compares it with the word
     DROP      takes the other words of the answer
     SWEEP     overwrites both buffers, then aborts
@@ -23,6 +24,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.buses.device import WORD, Device, Sent
+from modmill.buses.registers import RegisterMap
 from modmill.engines.machine.program_memory import chosen
 from modmill.rtl.delay import later
 from modmill.rtl.memory import DEPTHS, BlockRam
@@ -33,6 +35,8 @@ _OPERATIONS = 3  # bits
 BANK = DEPTHS[-1]
 KNOWN_WORDS = 4 * BANK
 """Most words of a self-test."""
+PLACE = 4
+"""Bits of the number of a register: its address in words."""
 Entry = tuple[int, int]
 
 
@@ -52,9 +56,12 @@ def _entries(messages: Iterable[Sent], *, wipes: bool) -> Iterator[Entry]:
     yield END, 0
 
 
-def scripts(device: Device) -> tuple[list[Entry], int]:
-    """The entries of the script that zeroises and then of the one that tests, and the place of the latter."""
-    first = [*_entries(device.zeroise, wipes=True)]
+def scripts(device: Device, registers: RegisterMap) -> tuple[list[Entry], int]:
+    """The words of the constant registers, then the entries of the script that zeroises, then those of the one that
+    tests; and the place of the latter."""
+    constants = {r.offset // 4: (0, r.reset) for r in registers.registers if r.constant}
+    assert max(constants) < 1 << PLACE
+    first = [*(constants.get(k, (0, 0)) for k in range(1 << PLACE)), *_entries(device.zeroise, wipes=True)]
     return [*first, *(_entries(device.selftest, wipes=False) if device.selftest else ())], len(first)
 
 
@@ -62,27 +69,29 @@ class ScriptPlayer(wiring.Component):
     """Play one of the two scripts of a device through the control of its messages.
 
     ``zeroise``, ``selftest``: start; the former also while the other is played. ``stop`` ends the latter. State of the
-    control: ``ready`` for a command, ``opened`` for data words, ``room`` for one, ``one_left``: one data word is
-    missing; ``there``: ``answer`` is a word of an answer; ``swept``: both buffers are full. To it: ``command``,
+    control: ``ready`` for a command, ``opened`` for data words, ``room`` for one; ``fed``: the device has all words of
+    a job; ``there``: ``answer`` is a word of an answer; ``swept``: both buffers are full. To it: ``command``,
     ``word`` with ``data``, ``pop``, ``abort``, ``sweeping``. ``playing``: a script, ``zeroising``: the first one.
-    ``ended``: at its end, with ``failed`` if an answer differs.
+    ``ended``: at its end, with ``failed`` if an answer differs. ``constant``: the constant register with number
+    ``place`` two cycles ago, 0 for others.
 
     Cost on ECP5: about 100 LUTs and 2 block RAMs. Latency: `device.PACE` cycles an entry.
     """
 
-    def __init__(self, device: Device) -> None:
-        self._entries, self._test = scripts(device)
+    def __init__(self, device: Device, registers: RegisterMap) -> None:
+        self._entries, self._test = scripts(device, registers)
         super().__init__({
             "zeroise": In(1), "selftest": In(1), "stop": In(1),
-            "ready": In(1), "opened": In(1), "room": In(1), "one_left": In(1), "there": In(1), "answer": In(WORD),
+            "ready": In(1), "opened": In(1), "room": In(1), "fed": In(1), "there": In(1), "answer": In(WORD),
             "swept": In(1),
             "command": Out(1), "word": Out(1), "pop": Out(1), "abort": Out(1), "sweeping": Out(1), "data": Out(WORD),
             "playing": Out(1), "zeroising": Out(1), "ended": Out(1), "failed": Out(1),
+            "place": In(PLACE), "constant": Out(WORD),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        at = Signal(range(max(2, len(self._entries))), name="entry")
+        at = Signal(range(len(self._entries)), name="entry")
         entry = self._memory(m, at)
         settled, step = Signal(4, name="entry_settled"), Signal(name="step")
         here = Signal(8, name="operation", reset_less=True)  # one-hot, one cycle after the entry
@@ -91,13 +100,13 @@ class ScriptPlayer(wiring.Component):
         acts, there = settled[-1] & self.playing, later(m, self.there, "answer_there")
         differs = later(m, self.answer != self.data, "differs")
         expected = here[EXPECT] & (self.there & there | self.ready)
-        more = (here[ZEROS] | here[CUT] & ~self.one_left) & self.opened & self.room
+        more = (here[ZEROS] | here[CUT]) & self.opened & self.room
         m.d.comb += [
             self.command.eq(acts & here[COMMAND] & self.ready),
             self.word.eq(acts & (here[DATA] & self.opened & self.room | more)),
             self.pop.eq(acts & (here[EXPECT] | here[DROP]) & self.there & there),
             self.sweeping.eq(acts & here[SWEEP]),
-            self.abort.eq(acts & (here[CUT] & self.one_left | here[SWEEP] & self.swept)),
+            self.abort.eq(acts & (here[CUT] & self.fed | here[SWEEP] & self.swept)),
             self.ended.eq(acts & here[END] & self.ready),
             step.eq(
                 self.command | (acts & here[DATA] & self.room) | (acts & here[ZEROS] & ~self.opened) | self.abort
@@ -118,7 +127,7 @@ class ScriptPlayer(wiring.Component):
         with m.If(self.selftest & ~self.playing):
             m.d.sync += [at.eq(self._test), self.playing.eq(1), self.failed.eq(0)]
         with m.If(self.zeroise):
-            m.d.sync += [at.eq(0), self.playing.eq(1), self.zeroising.eq(1), self.failed.eq(0)]
+            m.d.sync += [at.eq(1 << PLACE), self.playing.eq(1), self.zeroising.eq(1), self.failed.eq(0)]
         return m
 
     def _memory(self, m: Module, at: Signal) -> Signal:
@@ -130,8 +139,11 @@ class ScriptPlayer(wiring.Component):
             depth = max(DEPTHS[0], 1 << (len(bank) - 1).bit_length())
             m.submodules[f"script_{number}"] = ram = BlockRam(width, depth, bank)
             m.d.comb += [
-                ram.a_address.eq(at[: depth.bit_length() - 1]), ram.b_address.eq(0), ram.b_write.eq(0), ram.b_d.eq(0),
+                ram.a_address.eq(at[: depth.bit_length() - 1]), ram.b_address.eq(self.place), ram.b_write.eq(0),
+                ram.b_d.eq(0),
             ]  # fmt: skip
+            if number == 0:
+                m.d.comb += self.constant.eq(ram.b_q)
             found.append(ram.a_q)
         if len(found) == 1:
             return found[0]

@@ -17,6 +17,7 @@ from modmill.buses.registers import ABORT, SELFTEST, ZEROISE, register_map
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.contract import Contract
 from modmill.cores.zeroise import multiplier_messages
+from modmill.design import DesignInstance
 from modmill.engines.machine.layout import words_of
 from modmill.flow.emit import without_initial_values
 from modmill.flow.lint import lint
@@ -58,10 +59,10 @@ def bus_files(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def multiplier_device(
-    contract: Contract, top: str, digest: str, places: int = 1, known: Sequence[tuple[int, int, int]] = ()
+    fitted: DesignInstance, contract: Contract, top: str, digest: str, known: Sequence[tuple[int, int, int]] = ()
 ) -> Device:
-    """A multiplier as a device: command 1 is a product; command 0 loads the modulus if it is loaded. ``places``: of
-    products in the multiplier. ``known``: port values of operands and results for the self-test."""
+    """A multiplier as a device: command 1 is a product; command 0 loads the modulus if it is loaded. ``known``: port
+    values of operands and results for the self-test."""
     size = widths(contract)
     commands = [Command(MULTIPLY, "multiply", words(size.a) + words(size.b), words(size.r))]
     if contract.load:
@@ -70,7 +71,9 @@ def multiplier_device(
     return Device(
         "multiplier", top, digest, contract.p.bit_length(), words(size.a), 1, tuple(commands), contract.power_up,
         wait, (size.a, size.b, size.r, size.k),
-        zeroise=tuple(multiplier_messages(contract, commands[-1], places)),
+        zeroise=tuple(multiplier_messages(
+            fitted, contract, commands[-1], [word for e in loading(contract) for word in e.words]
+        )),
         selftest=tuple(_sent(e) for e in loading(contract)) + tuple(
             _sent(product(contract, a, b, 0), words_of(r, words(size.r), WORD)) for a, b, r in known
         ),

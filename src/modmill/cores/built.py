@@ -319,7 +319,14 @@ class BuiltEngine(ABC):
     def zeroise(self) -> tuple[Sent, ...]:
         """Messages that overwrite everything that depends on former ones."""
         sample = self._sample
-        return tuple(engine_messages(self.layout, sample.sequencer, sample.cycles, self.commands))
+        return tuple(engine_messages(
+            self.fitted, self.layout, sample.sequencer, sample.cycles, self.commands, self._first_setup.words[1:]
+        ))  # fmt: skip
+
+    @cached_property
+    def _first_setup(self) -> Message:
+        """The SETUP message of the modulus that the engine is made for."""
+        return next(message for message in self.messages() if not message.results)
 
     def exchanges(self) -> Iterator[Exchange]:
         """SETUP messages and two jobs of each operation after each of them, for a check through the bus."""

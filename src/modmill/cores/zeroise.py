@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from modmill.buses.device import Command, Sent
 from modmill.contract import Contract
+from modmill.design import DesignInstance
+from modmill.designs.radix64k.design import Radix64K
 from modmill.engines.machine.io_register import ROUND
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.sequencer import Sequencer
@@ -20,6 +22,14 @@ from modmill.engines.microcode.program import Program
 
 _STEPS = 16
 """Most cycles of a coprocessor between two numbers of a message or an answer, besides their words and accesses."""
+
+
+def setup_sent(fitted: DesignInstance, setup: Sequence[int], cycles: int) -> Sent:
+    """The message that overwrites a modulus and constants, of which ``setup`` is one of the modulus that a core is made
+    for: zeros, except where a table is written at addresses that follow from the modulus, which needs an odd one."""
+    if isinstance(fitted, Radix64K):
+        return Sent(0, tuple(setup), cycles=cycles)
+    return Sent(0, zeros=True, cycles=cycles)
 
 
 def _slots(program: Program, *, always: bool) -> set[int]:
@@ -53,10 +63,12 @@ def _needless(programs: Sequence[Program], chosen: Sequence[int], number: int) -
 
 
 def engine_messages(
-    layout: MicrocodeLayout, run: Sequencer, cycles: Callable[[int, int | None], int], commands: Sequence[Command]
-) -> Iterator[Sent]:
-    """The messages for a coprocessor: one that overwrites all digits and is aborted before its job; one that overwrites
-    modulus and constants; jobs that overwrite the slots. ``cycles``: of a job, by program and passes of its loop."""
+    fitted: DesignInstance, layout: MicrocodeLayout, run: Sequencer, cycles: Callable[[int, int | None], int],
+    commands: Sequence[Command], setup: Sequence[int],
+) -> Iterator[Sent]:  # fmt: skip
+    """The messages for a coprocessor: one that overwrites all digits, whose job is aborted at its start; one that
+    overwrites modulus and constants; jobs that overwrite the slots. ``cycles``: of a job, by program and passes of its
+    loop. ``setup``: as of `setup_sent`."""
     contract = layout.contract
     longest = max(range(len(layout.programs)), key=layout.digit_words)
     subtracting = 2 * layout.rounds * layout.number_words * ROUND
@@ -81,24 +93,29 @@ def engine_messages(
     yield Sent(1 + longest, head(longest, whole=True), zeros=True, cut=True, cycles=cut)
     load = contract.load
     constants = layout.constants + len(layout.offset_multiples) + len(layout.conditional_subtracts)
-    yield Sent(0, zeros=True, cycles=storing(constants) + (load.cycles + _STEPS * len(load.words) if load else 0))
+    loading = load.cycles + _STEPS * len(load.words) if load else 0
+    yield setup_sent(fitted, setup, storing(constants) + loading)
     yield from map(job, covering(layout.programs, lambda k: job(k).cycles))
 
 
-def circuit_messages(commands: Sequence[Command], cycles: int) -> Iterator[Sent]:
+def circuit_messages(
+    fitted: DesignInstance, commands: Sequence[Command], cycles: int, setup: Sequence[int]
+) -> Iterator[Sent]:
     """The messages for an engine on the circuit of powers, of which a job with one bit takes ``cycles``."""
     counted = commands[1].counted
     assert counted is not None
     yield Sent(1, (counted.most,), zeros=True, cut=True)
-    yield Sent(0, zeros=True)
+    yield setup_sent(fitted, setup, cycles)
     yield Sent(1, (1,), zeros=True, cycles=cycles)
 
 
-def multiplier_messages(contract: Contract, product: Command, places: int) -> Iterator[Sent]:
+def multiplier_messages(
+    fitted: DesignInstance, contract: Contract, product: Command, setup: Sequence[int]
+) -> Iterator[Sent]:
     """The messages for a multiplier: the modulus if it is loaded, and products of zeros in every place in which one can
-    be or wait. ``places``: of the form ``native``; other forms have more in front and behind it."""
+    be or wait. Forms other than ``native`` have more places, in front of it and behind it."""
     if contract.load:
-        yield Sent(0, zeros=True, cycles=contract.load.cycles + _STEPS * len(contract.load.words))
+        yield setup_sent(fitted, setup, contract.load.cycles + _STEPS * len(contract.load.words))
     timing = contract.timing
-    for _ in range(2 * (places + timing.in_flight)):
+    for _ in range(2 * (fitted.places + timing.in_flight)):
         yield Sent(product.number, zeros=True, cycles=timing.latency + timing.interval + _STEPS * (1 + product.answer))

@@ -13,8 +13,8 @@ from modmill.buses.adapters import Bus, find_bus
 from modmill.buses.device import Device
 from modmill.buses.files import VERILOG
 from modmill.buses.front import front_verilog
-from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.buses.registers import SELFTEST, ZEROISE
+from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.cores.behind_bus import Exchange, loading, product
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.folder import kind_of, read_text
@@ -124,7 +124,8 @@ def rows_table(rows: Iterable[Row]) -> list[str]:
         mhz = ", ".join(f"{x:.1f}" for x in row.values.get("mhz", ())) or "not routed"
         lines += [
             f"| `{about['name']}`, {about['bits']} bits | {about['bus']} | {name} | {n['cycles']:,} | {n['bare']:,} "
-            f"| {n['runs']} | {values['zeroise']:,} ({values['stated']:,}) | {values['selftest'] or 'none'} "
+            f"| {n['runs']} | {values['zeroise']:,} ({values['stated']:,}) "
+            f"| {format(values['selftest'], ',') if values['selftest'] else 'none'} "
             f"| {front['lut']:,} | {bare['lut']:,} | {mhz} |"
             for name, n in row.values["commands"].items() if n["bare"]
         ]  # fmt: skip

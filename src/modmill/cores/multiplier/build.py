@@ -106,7 +106,7 @@ class Core:
     @property
     def device(self) -> Device:
         """The core as a device behind a bus."""
-        return multiplier_device(self.contract, self.top, self.digest, self.fitted.places, self._known)
+        return multiplier_device(self.fitted, self.contract, self.top, self.digest, self._known)
 
     @cached_property
     def _known(self) -> list[tuple[int, int, int]]:

@@ -112,7 +112,8 @@ class CircuitCore(EngineCore):
     @property
     def zeroise(self) -> tuple[Sent, ...]:
         load = self.contract.load
-        return tuple(circuit_messages(self.commands, self.cycles(0, 1) + 2 * (load.cycles if load else 0)))
+        cycles = self.cycles(0, 1) + 2 * (load.cycles if load else 0)
+        return tuple(circuit_messages(self.fitted, self.commands, cycles, self._first_setup.words[1:]))
 
     def _counted(self, program: int) -> Counted:
         lay = self.layout
