@@ -76,8 +76,6 @@ MORE = [
     ("axi4-lite", r"s_axi_rvalid & s_axi_rready", "s_axi_rvalid", "jobs"),
     ("ahb-lite", r"value_jobs_sum\[31:0\]", "value_jobs_sum[8:0]", "in_a_row"),
     ("apb", r"stop & ~zeroising", "stop", "zeroises"),
-    ("apb", r"write_data_in & ~playing", "write_data_in", "zeroises"),
-    ("apb", r"readable = out_settled\[2\] & ~playing", "readable = out_settled[2]", "tests_itself"),
     ("ahb-lite", r"hsize == 2'h2", "1'h1", "registers"),
     ("axi4-lite", r"&s_axi_wstrb", "1'h1", "registers"),
     ("apb", r"psel & ~penable", "psel", "jobs"),
