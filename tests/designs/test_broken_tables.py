@@ -45,7 +45,7 @@ OTHERS = {
 }  # fmt: skip
 """Cores unlike those of SUBJECTS. 29 divides a modulus of the base of mm-*, and the other channels count nothing. With
 one channel in each base of kbe the operands are below both moduli: the residues are equal, whichever is taken. With
-fewer than 11 digits, karatsuba and karatsuba-solinas use every second of the strobes that repeat."""
+five digits, karatsuba and karatsuba-solinas use every second of the strobes that repeat."""
 AGAIN = {"sor-1m-p", "sor-nm", "mm-pa-p"}
 """Designs that here have the tables of others: sor-1m-n, sor-2m, mm-pa-n."""
 UNREAD = {

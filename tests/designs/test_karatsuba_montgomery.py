@@ -10,6 +10,7 @@ from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.designs.karatsuba import complement
 from modmill.designs.karatsuba.complement import bound_of_sum, corner_bits
+from modmill.designs.karatsuba.montgomery import DIGITS_MOST
 from modmill.designs.karatsuba.product import DIGIT
 from modmill.numbers.moduli import MODULI, parse_modulus
 
@@ -39,7 +40,7 @@ def test_every_named_modulus(modulus):
         assert v <= top
 
 
-@pytest.mark.parametrize("p", [2**51 + 1, 2**80 - 65, 3**100, ORDER, 2**255 + 95, 2**260 - 1, 2**1070 + 1])
+@pytest.mark.parametrize("p", [2**51 + 1, 2**80 - 65, 3**100, ORDER, 2**255 + 95, 2**260 - 1, 2**1070 + 1, 2**4096 + 1])
 def test_other_odd_numbers_and_their_bounds(p):
     fitted = fit(p)
     operand, _, most = fitted.bounds
@@ -72,7 +73,7 @@ def extreme(n, b, count):
         yield [sum(digit() << DIGIT * k for k in range(n)) for _ in range(2)]
 
 
-@pytest.mark.parametrize("n", [5, 7, 9, 15, 31, 63])
+@pytest.mark.parametrize("n", [5, 7, 9, 15, 31, 63, 65, 121, 127, 129, DIGITS_MOST])
 def test_the_carry_is_exact(n):
     for q, p in extreme(n, corner_bits(n), 300):
         made, true = carry(q, p | 1, n)
@@ -111,7 +112,7 @@ def test_corners_reach_the_edges_of_the_carry(p):
 
 
 def test_refusals():
-    with pytest.raises(UnsupportedError, match="52 to 1071 bits, this one has 51"):
+    with pytest.raises(UnsupportedError, match="52 to 4097 bits, this one has 51"):
         fit(2**51 - 1)
-    with pytest.raises(UnsupportedError, match="52 to 1071 bits"):
-        fit(2**1071 + 1)
+    with pytest.raises(UnsupportedError, match="52 to 4097 bits"):
+        fit(2**4097 + 1)

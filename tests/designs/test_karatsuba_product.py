@@ -11,8 +11,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from components import run_bench
+from modmill.contract import UnsupportedError
+from modmill.designs import design
+from modmill.designs.karatsuba.design import ABOVE_MOST
 from modmill.designs.karatsuba.halves import Halves, digits_at
-from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, FoldedProduct, folded
+from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, FoldedProduct, folded, largest
 
 
 class Block(wiring.Component):
@@ -64,7 +67,7 @@ def halves(x, y, n):
 @pytest.mark.parametrize(
     ("n", "C", "above"),
     [
-        *((n, 0, above) for n, above in ((5, 1), (7, 4), (9, 0), (15, 2), (17, 3), (31, 1))),
+        *((n, 0, above) for n, above in ((5, 1), (7, 4), (9, 0), (15, 2), (17, 3), (31, 1), (5, ABOVE_MOST), (7, 9))),
         *((n, C, 1) for n, C in ((5, 2), (7, 64), (15, 19), (11, 3), (31, 2**17 - 1), (9, 0x5555))),
     ],
 )
@@ -110,3 +113,26 @@ def test_products(n, C, above):
 def test_refusals(n):
     with pytest.raises(ValueError, match=f"odd and at least {DIGITS_MIN}, not {n}"):
         Halves(Module(), Signal(17), Signal(17), n, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("p", "settings", "dsp", "interval"),
+    [
+        (2**61 - 1, {}, 3, 10), (2**107 - 1, {}, 4, 7), (2**127 - 1, {}, 5, 9), (2**127 - 1, {"above": 8}, 5, 9),
+        (2**127 - 1, {"above": 9}, 4, 7), (2**127 - 1, {"above": 10, "spare": 2}, 4, 7),
+        (2**127 - 1, {"above": 9, "spare": 10}, 5, 9), (2**128 - 159, {"above": 10}, 4, 7), (2**255 - 19, {}, 8, 15),
+    ],
+)  # fmt: skip
+def test_every_slot_is_used_from_seven_digits_on(p, settings, dsp, interval):
+    """Few digits leave in rows of four; with more bits above its digits a number has two digits less."""
+    fitted = design("karatsuba").fit(p, **settings)
+    assert (fitted.cost.dsp, fitted.schedule.interval) == (dsp, interval)
+    assert fitted.params.operand_bits >= p.bit_length() + settings.get("spare", 0)
+    top = fitted.params.limit - 1
+    assert dict(fitted.trace(top, top))["v"] % p == top * top % p
+
+
+def test_the_most_bits_above_the_digits_fit_a_column():
+    assert DIGIT + 2 * ABOVE_MOST < largest(DIGITS_MIN)[0].bit_length() <= DIGIT + 2 * (ABOVE_MOST + 1)
+    with pytest.raises(UnsupportedError, match=f"above takes .* {ABOVE_MOST}, not {ABOVE_MOST + 1}"):
+        design("karatsuba").fit(2**127 - 1, above=ABOVE_MOST + 1)

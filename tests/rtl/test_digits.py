@@ -7,7 +7,7 @@ import random
 import pytest
 
 from components import run_bench
-from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan
+from modmill.rtl.digits import LANES, MEMORY, DigitMemory, Results, Scan
 
 
 @pytest.mark.parametrize("digits", [4, 5, 8, 16, 61])
@@ -114,14 +114,16 @@ def test_memory(digits, numbers):
     assert len(due) > 2000
 
 
-@pytest.mark.parametrize("digits", [4, 5, 16, 31])
+@pytest.mark.parametrize(
+    ("digits", "lanes"), [(4, LANES), (5, LANES), (16, LANES), (31, LANES), (5, 4), (7, 4), (9, 4), (9, 8)]
+)
 @pytest.mark.parametrize("rising", [False, True])
 @pytest.mark.parametrize("stall", [0.0, 0.8])
-def test_results_in_order_and_at_their_spacing(digits, rising, stall):
+def test_results_in_order_and_at_their_spacing(digits, lanes, rising, stall):
     rnd = random.Random(digits)
-    room, spacing = 20, max(digits, Results.spacing(digits))
+    room, spacing = 20, max(digits, Results.spacing(digits, lanes))
     width = 17 * digits + 1
-    block = Results(17, digits, width, room, rising=rising)
+    block = Results(17, digits, width, room, rising=rising, lanes=lanes)
     numbers = [rnd.getrandbits(width) for _ in range(room)]
     places = range(digits) if rising else range(digits)[::-1]
     taken, valid = [], []
@@ -150,16 +152,16 @@ def test_results_in_order_and_at_their_spacing(digits, rising, stall):
     run_bench(block, bench)
     assert len(taken) == room
     if not stall:
-        first = digits + Results.latency_of(digits)
+        first = digits + Results.latency_of(digits, lanes=lanes)
         assert valid == [first + spacing * k for k in range(room)]
 
 
-@pytest.mark.parametrize("digits", [11, 15, 16, 31])
-def test_digits_of_a_result_stand_until_the_next_one_comes(digits):
+@pytest.mark.parametrize(("digits", "lanes"), [(11, LANES), (15, LANES), (16, LANES), (31, LANES), (7, 4), (9, 4)])
+def test_digits_of_a_result_stand_until_the_next_one_comes(digits, lanes):
     rnd = random.Random(digits)
     room = 8
     width = 17 * digits + 1
-    block = Results(17, digits, width, room, rising=True)
+    block = Results(17, digits, width, room, rising=True, lanes=lanes)
     numbers = [rnd.getrandbits(width) for _ in range(room)]
     valid, ports = [], []
 
@@ -179,7 +181,7 @@ def test_digits_of_a_result_stand_until_the_next_one_comes(digits):
     assert len(valid) == room
     for number, following, t in zip(numbers, numbers[1:], valid, strict=False):
         for place in range(digits):
-            stands = Results.stands(digits, place, digits)
+            stands = Results.stands(digits, place, digits, lanes)
             held = [port >> 17 * place & (1 << 17) - 1 for port in ports[t : t + stands + 2]]
             assert held == [number >> 17 * place & (1 << 17) - 1] * (stands + 1) + [
                 following >> 17 * place & (1 << 17) - 1

@@ -18,7 +18,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from modmill.contract import Timing
 from modmill.interface import Multiplier
 from modmill.rtl.delay import DelayLines
-from modmill.rtl.digits import MEMORY, DigitMemory, Results, Scan, widest
+from modmill.rtl.digits import LANES, MEMORY, DigitMemory, Results, Scan, widest
 from modmill.rtl.free_running import INITIAL, free_running
 
 START = 2
@@ -34,7 +34,8 @@ class Frame:
 
     ``bits``: bits of a digit, except the highest; ``width``: bits of a number; ``latency``: cycles from the array's
     start to the first digit of the result; ``rising``: results leave least significant digit first; ``groups``,
-    ``columns``: of an array with fewer columns than digits (FoldedArray), else 1 and 0.
+    ``columns``: of an array with fewer columns than digits (FoldedArray), else 1 and 0; ``lanes``: digits of a result
+    that leave in each cycle.
 
     Raises ValueError if there are too few digits, or if products would collide in the array.
     """
@@ -50,11 +51,12 @@ class Frame:
     """Cycles after the start for which a product's number addresses more than y; 0: it addresses y only."""
     groups: int = 1
     columns: int = 0
+    lanes: int = LANES
 
     def __post_init__(self) -> None:
         if self.digits < DIGITS_MIN:
             raise ValueError(f"there must be at least {DIGITS_MIN} digits, not {self.digits}")
-        least = least_interval(self.digits, self.groups, self.columns, self.streams)
+        least = least_interval(self.digits, self.groups, self.columns, self.streams, self.lanes)
         if self.interval < least or gcd(self.interval, self.turn) != 1:
             raise ValueError(f"the interval must be at least {least} and coprime to {self.turn}, not {self.interval}")
 
@@ -102,7 +104,7 @@ class Frame:
     def timing(self) -> Timing:
         """Timing of the multiplier."""
         last = self.passes(self.arrival)[-1] + self.places // self.groups - 1
-        latency = last + Results.latency_of(self.digits, self.groups)
+        latency = last + Results.latency_of(self.digits, self.groups, self.lanes)
         return Timing(latency, self.interval, -(-latency // self.interval))
 
     @property
@@ -117,10 +119,10 @@ class Frame:
         return 1 << (due // self.interval + 2).bit_length()
 
 
-def least_interval(digits: int, groups: int, columns: int, streams: int) -> int:
+def least_interval(digits: int, groups: int, columns: int, streams: int, lanes: int = LANES) -> int:
     """Least interval, in cycles, for which products collide neither in the array's columns nor at its ports."""
     fed = (groups - 1) * streams + columns + 1
-    return max(digits * groups, Results.spacing(digits), fed)
+    return max(digits * groups, Results.spacing(digits, lanes), fed)
 
 
 def least_streams(digits: int, least: int, groups: int = 1, columns: int = 0, lanes: int = 1) -> tuple[int, int]:
@@ -170,7 +172,7 @@ class DigitSerial(Multiplier):
     def stands(self, bit: int) -> int:
         """Until the next result reaches the digit's place."""
         frame = self.frame
-        return Results.stands(frame.digits, min(bit // frame.bits, frame.digits - 1), frame.interval)
+        return Results.stands(frame.digits, min(bit // frame.bits, frame.digits - 1), frame.interval, frame.lanes)
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
         """Connect the array. Returns its output digit and whether operands may be accepted, apart from room."""
@@ -218,7 +220,7 @@ class DigitSerial(Multiplier):
             m.d.sync += tokens.eq((tokens << 1) | accept)
         results = Results(
             frame.bits, frame.digits, frame.width, frame.room, rising=frame.rising, groups=frame.groups,
-            places=frame.places,
+            places=frame.places, lanes=frame.lanes,
         )  # fmt: skip
         m.submodules.results = results
         coming = Signal()

@@ -18,6 +18,9 @@ GROUP = 4
 MEMORY = 3
 """Cycles from an address to the digit of a DigitMemory."""
 
+LANES = 2
+"""Digits of a result that leave in each cycle, if nothing else is said."""
+
 _WORDS = 1 << 10
 
 
@@ -138,14 +141,16 @@ class Results(wiring.Component):
     apart.
     With ``groups`` > 1 a result arrives in that many runs of ``places`` / ``groups`` digits, the lowest run first. Each
     run has its own ``coming`` and arrives most significant digit first; places from ``digits`` on are not stored.
-    At least 3 digits. Cost: ``width`` flip-flops and two DigitMemory of half the digits.
+    ``lanes`` digits leave in each cycle, a power of 2. At least 3 digits. Cost: ``width`` flip-flops and a DigitMemory
+    for each lane.
     """
 
     def __init__(
-        self, bits: int, digits: int, width: int, room: int, *, rising: bool = False, groups: int = 1, places: int = 0
-    ) -> None:
+        self, bits: int, digits: int, width: int, room: int, *, rising: bool = False, groups: int = 1, places: int = 0,
+        lanes: int = LANES,
+    ) -> None:  # fmt: skip
         self.bits, self.digits, self.room, self.rising = bits, digits, room, rising
-        self.groups, self.places = groups, places or digits
+        self.groups, self.places, self.lanes = groups, places or digits, lanes
         super().__init__({
             "coming": In(1), "digit": In(widest(width, bits, digits)),
             "o_valid": Out(1), "o_ready": In(1), "o_r": Out(width),
@@ -154,60 +159,61 @@ class Results(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from the last digit to the valid result."""
-        return self.latency_of(self.digits, self.groups)
+        return self.latency_of(self.digits, self.groups, self.lanes)
 
     @staticmethod
-    def latency_of(digits: int, groups: int = 1) -> int:
+    def latency_of(digits: int, groups: int = 1, lanes: int = LANES) -> int:
         """Cycles from the last digit to the valid result."""
-        return -(-digits // 2) + MEMORY + (1 if groups == 1 else 3)
+        return -(-digits // lanes) + MEMORY + (1 if groups == 1 else 3)
 
     @staticmethod
-    def spacing(digits: int) -> int:
+    def spacing(digits: int, lanes: int = LANES) -> int:
         """Fewest cycles between results."""
-        return -(-digits // 2) + MEMORY + 2
+        return -(-digits // lanes) + MEMORY + 2
 
     @staticmethod
-    def stands(digits: int, place: int, interval: int) -> int:
+    def stands(digits: int, place: int, interval: int, lanes: int = LANES) -> int:
         """Cycles for which the digit at ``place`` stays at ``o`` after its result became valid.
 
         Each result is taken at once, and the next one is valid at least ``interval`` cycles later: its digits replace
-        those of this result two in each cycle.
+        those of this result ``lanes`` in each cycle.
         """
-        return interval - -(-digits // 2) + place // 2
+        return interval - -(-digits // lanes) + place // lanes
 
     def elaborate(self, _platform: object) -> Module:
         m = Module()
-        digits, bits = self.digits, self.bits
-        pairs = -(-digits // 2)
+        digits, bits, lanes = self.digits, self.bits, self.lanes
+        rows = -(-digits // lanes)
+        which = (lanes - 1).bit_length()
         numbers = 1 << self.room.bit_length()
 
         # ---- arriving digits
         place = Signal(range(self.places))
         number = Signal(range(numbers))
         writing, arrived = self._runs(m, place, number) if self.groups > 1 else self._run(m, place, number)
-        memories = [DigitMemory(len(self.digit), -(-self.places // 2), numbers) for _ in range(2)]
+        memories = [DigitMemory(len(self.digit), -(-self.places // lanes), numbers) for _ in range(lanes)]
         for lane, memory in enumerate(memories):
             m.submodules[f"lane{lane}"] = memory
             m.d.comb += [
                 memory.w_number.eq(number),
-                memory.w_digit.eq(place[1:]),
+                memory.w_digit.eq(place[which:]),
                 memory.w_d.eq(self.digit),
-                memory.w_enable.eq(writing & (place[0] == lane)),
+                memory.w_enable.eq(writing & (place[:which] == lane)),
             ]
 
-        # ---- leaving results, two digits a cycle
+        # ---- leaving results, a row of digits a cycle
         there = Signal(range(numbers + 1))
         busy, start, done = Signal(), Signal(), Signal()
-        passed = pairs + MEMORY
-        pair = Signal(range(passed), reset_less=True)
+        passed = rows + MEMORY
+        row = Signal(range(passed), name="pair", reset_less=True)
         leaving = Signal(range(numbers))
         m.d.comb += start.eq((there != 0) & ~busy & ~self.o_valid)
         m.d.sync += there.eq(there + arrived - start)
         # values from before a reset have left the stages before the first result arrives
         stages = Signal(passed, reset_less=True)
-        m.d.sync += [stages.eq(Cat(start, stages)), pair.eq(pair + 1), done.eq(busy & (pair == passed - 2))]
+        m.d.sync += [stages.eq(Cat(start, stages)), row.eq(row + 1), done.eq(busy & (row == passed - 2))]
         with m.If(start):
-            m.d.sync += [busy.eq(1), pair.eq(0)]
+            m.d.sync += [busy.eq(1), row.eq(0)]
         with m.If(done):
             m.d.sync += [busy.eq(0), self.o_valid.eq(1), leaving.eq(leaving + 1)]
         with m.Elif(self.o_ready):
@@ -215,11 +221,11 @@ class Results(wiring.Component):
         held = []
         for k in range(digits):
             digit = Signal(bits if k < digits - 1 else len(self.o_r) - bits * k, name=f"held{k}", reset_less=True)
-            with m.If(stages[MEMORY + k // 2]):
-                m.d.sync += digit.eq(memories[k % 2].q)
+            with m.If(stages[MEMORY + k // lanes]):
+                m.d.sync += digit.eq(memories[k % lanes].q)
             held.append(digit)
         for memory in memories:
-            m.d.comb += [memory.r_number.eq(leaving), memory.r_digit.eq(pair[: len(memory.r_digit)])]
+            m.d.comb += [memory.r_number.eq(leaving), memory.r_digit.eq(row[: len(memory.r_digit)])]
         m.d.comb += self.o_r.eq(Cat(*held))
         return m
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import mul
+from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal, Value
 
@@ -47,9 +48,14 @@ def carried_at(n: int) -> int:
 def corner_bits(n: int) -> int:
     """Bits of the digits that bound c_(n-1) closely enough."""
     b = 1
-    while ((n - 1) << DIGIT + 1 - b) + (1 << DIGIT - 1) + n + 3 > 1 << DIGIT:
+    while ((n - 1) << DIGIT + 1 - b) + (1 << DIGIT - 1) + n + 3 + (2 * b > DIGIT) > 1 << DIGIT:
         b += 1
     return b
+
+
+def aligned(below: Any, b: int) -> Any:
+    """floor(``below`` 2^(17 - 2 b)), for a sum of products of the highest ``b`` bits of digits."""
+    return below << DIGIT - 2 * b if 2 * b <= DIGIT else below >> 2 * b - DIGIT
 
 
 def bound_of_sum(q: int, r: int, p: int, n: int) -> int:
@@ -57,7 +63,7 @@ def bound_of_sum(q: int, r: int, p: int, n: int) -> int:
     b, digits = corner_bits(n), [[number >> DIGIT * k & (1 << DIGIT) - 1 for k in range(n)] for number in (q, p)]
     corner = sum(map(mul, digits[0], reversed(digits[1])))
     below = sum(map(mul, *([digit >> DIGIT - b for digit in number] for number in (digits[0], digits[1][-2::-1]))))
-    return corner + (below << DIGIT - 2 * b) + (r >> DIGIT * n - 1 << DIGIT - 1)
+    return corner + aligned(below, b) + (r >> DIGIT * n - 1 << DIGIT - 1)
 
 
 class Tables:
@@ -192,7 +198,7 @@ class Complement(Columns):
         rows = [Cat(Const(0, k), top & tops[k].replicate(b)) for k in range(len(tops))]
         below = later(m, carry_save(m, rows, 2 * b, "below_rows"), "below")
         bound = later(m, self._summed(below, tap + 1, "below"), "below_later")
-        both = later(m, column + (bound << DIGIT - 2 * b), "corner_both")
+        both = later(m, column + aligned(bound, b), "corner_both")
         highest: Value = self.taps[0][0][DIGIT - 1]
         last = made(n) + n - 1
         for k in range(1 + (second(n) + last) // n):  # of T_(n-1), through a register for each period

@@ -33,18 +33,20 @@ from modmill.designs.karatsuba.shape import (
     columns,
     digits_of,
     halves,
+    interval,
 )  # fmt: skip
 from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
 from modmill.numbers.folding import fold
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.digit_serial import Control
-from modmill.rtl.digits import Results
 from modmill.schedule import Operation
 
 MOST = 63
 """Most digits."""
-ROOM = 2 * DIGIT + ABOVE_MAX
+ABOVE_MOST = 10
+"""Most bits above the digits that may be allowed: the highest digit of the product fits the sum of a column."""
+ROOM = 2 * DIGIT + ABOVE_MOST
 """Most spare bits of operands."""
 
 
@@ -212,24 +214,25 @@ class HalvesMachine(Machine):
         return registers[operation.kind]
 
 
-def digits_for(bits: int, spare: int) -> int:
+def digits_for(bits: int, spare: int, above: int) -> int:
     """Digits of the product, an odd number, for operands with ``spare`` bits more than a modulus of ``bits`` bits: at
-    most ABOVE_MAX bits are above them."""
+    most ``above`` bits are above them."""
     n = -(-bits // DIGIT)
     if n % 2 == 0:
-        n += -1 if n > DIGITS_MIN and bits + max(1, spare) - DIGIT * (n - 1) <= ABOVE_MAX else 1
+        n += -1 if n > DIGITS_MIN and bits + max(1, spare) - DIGIT * (n - 1) <= above else 1
     return n
 
 
-def room(p: int) -> int:
-    """Most spare bits of operands modulo p."""
+def room(p: int, above: int) -> int:
+    """Most spare bits of operands modulo p, with at most ``above`` bits above their digits."""
     bits = p.bit_length()
-    return DIGIT * digits_for(bits, ABOVE_MAX) + ABOVE_MAX - bits
+    return DIGIT * digits_for(bits, above, above) + above - bits
 
 
-def fit(p: int, *, spare: int) -> Karatsuba:
-    """The design for p. ``spare``: bits of operands above those of p at least, for sums. Raises UnsupportedError for a
-    p that is too short or too long, or whose c is too wide or has too many signed digits."""
+def fit(p: int, *, above: int, spare: int) -> Karatsuba:
+    """The design for p. ``above``: most bits of operands above their digits; ``spare``: bits of operands above those of
+    p at least, for sums. Raises UnsupportedError for a p that is too short or too long, or whose c is too wide or has
+    too many signed digits."""
     k = p.bit_length()
     c = (1 << k) - p
     least, most = DIGIT * (DIGITS_MIN - 2) + 1, DIGIT * MOST
@@ -240,21 +243,21 @@ def fit(p: int, *, spare: int) -> Karatsuba:
         raise UnsupportedError(
             f"c = 2^{k} - p has {count} signed digits, at most {pseudo_mersenne.TERMS_MAX} are accepted"
         )
-    n = digits_for(k, spare)
-    interval = -(-Results.spacing(n) // n) * n
+    n = digits_for(k, spare, above)
+    settings = {"above": above, "spare": spare}
     bits = DIGIT * n
     params: KaratsubaParams
     if k + spare <= bits and 1 < c << bits - k < 1 << DIGIT:
-        params = FoldedParams(k, c, n, 1, interval)
+        params = FoldedParams(k, c, n, 1, interval(n))
     else:
-        params = HalvesParams(k, c, n, 1, interval, max(max(k, bits) + 1, k + spare) - bits)
+        params = HalvesParams(k, c, n, 1, interval(n), max(max(k, bits) + 1, k + spare) - bits)
     if params.top_bound > 2 * p:
         raise UnsupportedError(
             f"c = 2^{k} - p has {c.bit_length()} bits: a fold at 2^{k} leaves more than 2 p; c must be narrower"
         )
     if isinstance(params, FoldedParams):
-        return FoldedKaratsuba(p, params, {"spare": spare})
-    return HalvesKaratsuba(p, params, {"spare": spare})
+        return FoldedKaratsuba(p, params, settings)
+    return HalvesKaratsuba(p, params, settings)
 
 
 DESIGNS = (
@@ -270,9 +273,13 @@ DESIGNS = (
         needs="p = 2^k - c with c of few signed digits",
         settings=(
             Setting(
+                "above", int, ABOVE_MAX, "most bits of operands above their digits: with more some p take fewer blocks",
+                least=1, most=ABOVE_MOST,
+            ),
+            Setting(
                 "spare", int, 0, "bits of operands above those of p at least: room for sums", least=0, most=ROOM,
-                depends=f"room in the digits of p, and {ABOVE_MAX} bits more for an odd number of digits from 5 on",
-                limits=lambda p, settings: (0, room(p)),
+                depends="room in the digits of p, and above bits more for an odd number of digits from 5 on",
+                limits=lambda p, settings: (0, room(p, settings["above"])),
             ),
         ),
         solve=fit,

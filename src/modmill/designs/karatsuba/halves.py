@@ -19,6 +19,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from modmill.designs.karatsuba.product import DIGIT, Pairs, largest, made, read, tree
 from modmill.rtl.delay import DelayLines, later
 
+AT_ONCE = 4
+"""Numbers of a few bits that are added in one cycle."""
+
 
 def digits_at(n: int) -> int:
     """Cycle of the lowest digits of both halves."""
@@ -102,8 +105,12 @@ class Halves(Pairs):
         with m.If(at(n - 1)):
             m.d.sync += [one.eq(top) for one, top in zip(kept, tops, strict=True)]
         a, b = kept
+        parts = [Mux(bit, b, 0) << i for i, bit in enumerate(a)]
+        while len(parts) > AT_ONCE:
+            groups = [parts[k : k + AT_ONCE] for k in range(0, len(parts), AT_ONCE)]
+            parts = [later(m, sum(group, Const(0)), f"above_part{k}") for k, group in enumerate(groups)]
         both = Signal(2 * above, name="above_both", reset_less=True)
-        m.d.sync += both.eq(sum((Mux(bit, b, 0) << i for i, bit in enumerate(a)), Const(0)))
+        m.d.sync += both.eq(sum(parts, Const(0)))
         leaves = []
         for name, top, line in (("x", a, self.taps[1]), ("y", b, self.taps[0])):
             for i, bit in enumerate(top):

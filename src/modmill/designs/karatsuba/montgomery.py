@@ -25,7 +25,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from modmill.contract import UnsupportedError
 from modmill.design import Cost, Design, Source
@@ -41,20 +41,23 @@ from modmill.designs.karatsuba.complement import (
     second,
 )
 from modmill.designs.karatsuba.halves import digits_at
-from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, SUM, TILE, blocks, made, read
-from modmill.designs.karatsuba.shape import MASK, QuotientParams, columns, digits_of, halves
+from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, SUM, TILE, blocks, made, read, tree
+from modmill.designs.karatsuba.shape import MASK, QuotientParams, columns, digits_of, halves, interval
 from modmill.designs.karatsuba.shape import Kind as Product
 from modmill.designs.karatsuba.solinas import SPARE, QuotientMachine, QuotientMontgomery, digits_for
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.numbers.progression import first_within
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.digit_serial import Control
-from modmill.rtl.digits import Results
 from modmill.rtl.product import one_tile
 from modmill.schedule import Operation, Operations, Step
 
 STEP = TILE + 4
 """Cycles from a digit of T to the digit of r in its line: a block, a register behind it, two additions, the line."""
+TOP_LEVELS = 2
+"""Levels of the additions for the bits of P above the digits, of which there are at most `ABOVE_MAX`."""
+DIGITS_MOST = 241
+"""Most digits, for 4,096 bits."""
 
 EDGES = 640
 """Edges of the carry that are looked for, times the number of digits."""
@@ -303,14 +306,16 @@ class Machine(QuotientMachine):
         carry = Signal(len(sum_) - DIGIT, name="r_carry", reset_less=True)
         m.d.comb += sum_.eq(before + carry)
         m.d.sync += [before.eq(later(m, tile, "t_P") + entering), carry.eq(sum_ >> DIGIT)]
-        top = p.P >> p.n
-        over = Signal(len(carry) + 3, name="r_over", reset_less=True)
+        over = Signal(len(carry), name="r_over", reset_less=True)
         with m.If(at(d + n + STEP - 2)):
-            beyond = (kept << k for k in range(top.bit_length()) if top >> k & 1)
-            m.d.sync += [carry.eq(0), over.eq(sum(beyond, sum_[DIGIT:]))]
+            m.d.sync += [carry.eq(0), over.eq(sum_ >> DIGIT)]
 
         # ---- the digits beyond wait for those of v
-        waiting = lines.line(Mux(begins, 0, number), STEP - 2, name="T_beyond")
+        waiting = lines.line(Mux(begins, 0, number), STEP - 3, name="T_beyond")
+        if top := p.P >> p.n:
+            beyond = [(Cat(Const(0, k), kept), 1, TOP_LEVELS) for k in range(top.bit_length()) if top >> k & 1]
+            waiting = waiting + Mux(at(d + n + STEP - 2), tree(m, beyond, "t_top"), 0)
+        waiting = later(m, waiting, "T_beyond_last")
         self._added = Signal(max(len(waiting), len(over)) + 1, name="added_beyond", reset_less=True)
         m.d.sync += self._added.eq(waiting + Mux(at(d + n + STEP - 1), over, 0))
         begun = d + STEP + 1
@@ -340,12 +345,11 @@ def fit(p: int, *, spare: int) -> KaratsubaMontgomery:
     """The design for p. ``spare``: bits of operands above those of p at least. Raises UnsupportedError for a p that is
     too short or too long."""
     k = p.bit_length()
-    least, most = DIGIT * (DIGITS_MIN - 2) + 1, DIGIT * karatsuba.MOST
+    least, most = DIGIT * (DIGITS_MIN - 2) + 1, DIGIT * DIGITS_MOST
     if not least <= k <= most:
         raise UnsupportedError(f"the modulus must have {least} to {most} bits, this one has {k}")
     n = digits_for(k)
-    interval = -(-Results.spacing(n) // n) * n
-    params = MontgomeryParams(k, (1 << k) - p, n, 1, interval, max(0, k + spare - DIGIT * n))
+    params = MontgomeryParams(k, (1 << k) - p, n, 1, interval(n), max(0, k + spare - DIGIT * n))
     return KaratsubaMontgomery(p, params, {"spare": spare})
 
 

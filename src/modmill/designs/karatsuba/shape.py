@@ -28,11 +28,14 @@ from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.pseudo_mersenne.shape import Params
 from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.digit_serial import START, Frame
+from modmill.rtl.digits import LANES, Results
 from modmill.schedule import Operations, Schedule, Step
 
 MASK = (1 << DIGIT) - 1
 ABOVE_MAX = 4
 """Most bits of operands above their digits."""
+LANES_MOST = 4
+"""Digits of a short result that leave in each cycle."""
 
 
 class Kind(Operations):
@@ -47,13 +50,27 @@ class Kind(Operations):
     OVER = "o{}"  # digit j of floor(v_1 / 2^m) + rest
 
 
+def lanes(n: int) -> int:
+    """Digits of a result that leave in each cycle, for n digits: more where a result every n cycles asks for it."""
+    return next((k for k in (LANES, LANES_MOST) if Results.spacing(n, k) <= n), LANES)
+
+
+def interval(n: int) -> int:
+    """The interval for n digits, the least multiple of n in which results can leave."""
+    return -(-Results.spacing(n, lanes(n)) // n) * n
+
+
 class KaratsubaParams(Params):
-    """p = 2^``k`` - ``c`` with an odd number of digits: one product every ``digits`` cycles; below 11 digits every
-    second period only, because results take longer to leave."""
+    """p = 2^``k`` - ``c`` with an odd number of digits: one product every ``digits`` cycles; with 5 digits every second
+    period only, because results take longer to leave."""
 
     @property
     def starts(self) -> int:
         return 2
+
+    @property
+    def lanes(self) -> int:
+        return lanes(self.digits)
 
     @property
     def origin(self) -> int:
@@ -202,7 +219,9 @@ class QuotientParams(HalvesParams):
 
     @cached_property
     def frame(self) -> Frame:
-        return Frame(DIGIT, self.digits, self.operand_bits, 1, self.interval, self.result - START, rising=True)
+        return Frame(
+            DIGIT, self.digits, self.operand_bits, 1, self.interval, self.result - START, rising=True, lanes=self.lanes
+        )
 
     @cached_property
     def binary_frame(self) -> Frame:

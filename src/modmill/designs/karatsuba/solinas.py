@@ -29,7 +29,7 @@ from modmill.designs.karatsuba import design as karatsuba
 from modmill.designs.karatsuba.halves import carry_most, digits_at
 from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN
 from modmill.designs.karatsuba.quotient import NEAREST, DigitQuotient, depths
-from modmill.designs.karatsuba.shape import ABOVE_MAX, MASK, QuotientParams, digits_of, halves
+from modmill.designs.karatsuba.shape import ABOVE_MAX, MASK, QuotientParams, digits_of, halves, interval
 from modmill.designs.karatsuba.shape import Kind as Product
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.solinas.design import TERMS_MAX, LazyMontgomery, shape, sparse_terms
@@ -38,7 +38,6 @@ from modmill.interface import Multiplier
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import DelayLines
 from modmill.rtl.digit_serial import Control
-from modmill.rtl.digits import Results
 from modmill.schedule import Operation, Operations, Step
 
 ROOM = 2 * DIGIT + ABOVE_MAX
@@ -298,9 +297,8 @@ def fit(p: int, *, spare: int) -> KaratsubaSolinas:
     if z < NEAREST * DIGIT:
         raise UnsupportedError(f"p = {-sign} mod 2^{z}; p = 1 or -1 mod 2^{NEAREST * DIGIT} at least is accepted")
     n = digits_for(k)
-    interval = -(-Results.spacing(n) // n) * n
     above = max(0, k + spare - DIGIT * n)
-    params = SolinasParams(k, (1 << k) - p, n, 1, interval, above, sparse_terms(p), p if sign < 0 else 0)
+    params = SolinasParams(k, (1 << k) - p, n, 1, interval(n), above, sparse_terms(p), p if sign < 0 else 0)
     try:
         params.levels  # noqa: B018 - checks the distances
     except ValueError as error:

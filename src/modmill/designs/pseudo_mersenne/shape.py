@@ -14,7 +14,7 @@ from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.numbers.folding import fold_bound
 from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.digit_serial import START, Frame
-from modmill.rtl.digits import MEMORY
+from modmill.rtl.digits import LANES, MEMORY
 from modmill.schedule import Operations, Schedule, Step
 
 FOLDS_MAX = 4
@@ -37,6 +37,11 @@ class Params:
         """Products that begin after a reset before the first operands are taken: until then columns may hold what was
         there before the reset."""
         return self.streams + 2
+
+    @property
+    def lanes(self) -> int:
+        """Digits of a result that leave in each cycle."""
+        return LANES
 
     @property
     def n(self) -> int:
@@ -153,8 +158,9 @@ class Params:
         kept = self.folding + self.digits - START
         latency = self.folded - START
         return Frame(
-            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency, rising=True, kept=kept
-        )
+            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency, rising=True, kept=kept,
+            lanes=self.lanes,
+        )  # fmt: skip
 
     @property
     def highest(self) -> int:
