@@ -7,11 +7,14 @@ import random
 import pytest
 
 from modmill.contract import UnsupportedError
+from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.verify import SHORT, Report, simulate
 from modmill.designs import design
 from modmill.designs.karatsuba import complement
 from modmill.designs.karatsuba.complement import bound_of_sum, corner_bits
-from modmill.designs.karatsuba.montgomery import DIGITS_MOST
+from modmill.designs.karatsuba.montgomery import DIGITS_MOST, MontgomeryParams
 from modmill.designs.karatsuba.product import DIGIT
+from modmill.flow.simulate import Simulator, widths
 from modmill.numbers.moduli import MODULI, parse_modulus
 
 MASK = (1 << DIGIT) - 1
@@ -109,6 +112,46 @@ def test_corners_reach_the_edges_of_the_carry(p):
     left_out = (q.digits - 1 << DIGIT + 1 - corner_bits(q.digits)) + (1 << DIGIT - 1)
     assert 0.75 * left_out < max(above) < 1 << DIGIT
     assert len(found) > 0.9 * len(fitted.corners()) / 2
+
+
+@pytest.mark.parametrize(("p", "widest"), [(2**80 - 65, 2**80 - 1), (2**87 - 67, 2**87 - 1), (ORDER, 2**256 - 1)])
+def test_a_loaded_modulus(p, widest):
+    """The words are the tables, with whole highest digits; each modulus up to the width has the same bounds."""
+    fitted = fit(p, loadable=True)
+    q = fitted.params
+    n, names = q.digits, [table.name for table in q.tables]
+    digit = {name: fitted.load.words[n * k : n * (k + 1)] for k, name in enumerate(names)}
+    assert len(fitted.load.words) == n * len(names) == n * (n // 2 + 5)
+    assert sum(d << DIGIT * k for k, d in enumerate(digit["q_square_constant"])) == p
+    assert sum(d << DIGIT * k for k, d in enumerate(digit["P_digit"])) == q.P
+    assert max(fitted.load.words) < 1 << fitted.load.width
+    for other in (widest, 3, p):
+        loaded = fitted.at(other)
+        assert (loaded.width, loaded.R, loaded.operand_bits) == (p.bit_length(), fitted.R, fitted.operand_bits)
+        top = loaded.params.limit - 1
+        v = product(loaded, top, top)
+        assert v * fitted.R % other == top * top % other
+        assert v <= top
+    with pytest.raises(UnsupportedError, match=rf"below 2\^{p.bit_length()}"):
+        fitted.at(widest + 2)
+    with pytest.raises(UnsupportedError, match="built in"):
+        fit(p).at(p)
+
+
+def test_the_rtl_depends_on_the_width_of_a_loaded_modulus_only():
+    texts = {build("karatsuba-montgomery", p, "native", loadable=True).verilog for p in (2**87 - 67, 2**86 + 1)}
+    assert len(texts) == 1
+
+
+def test_exchanged_words_are_found(monkeypatch):
+    """Planted: two words of the load are exchanged; the results are wrong."""
+    core = build("karatsuba-montgomery", 2**80 - 65, "native", loadable=True)
+    first, *others, last = core.contract.load.words
+    monkeypatch.setattr(MontgomeryParams, "words", (last, *others, first))
+    report = Report(core.name)
+    simulator = Simulator(core.verilog, widths=widths(core.contract), instances=2)
+    simulate(core, simulator, report, vectors=20, effort=SHORT)
+    assert report.failures
 
 
 def test_refusals():

@@ -36,6 +36,8 @@ FORMS = [
     ("radix64k-table", "0x1fffffffffffffff", "native", "feedback=true", "loadable=true"),
     ("radix64k-mul", "0x1fffffffffffffff", "montgomery", "redundant=false", "tile=17", "chain=20", "feedback=true"),
     ("wide", "0x1fffffffffffffff", "native", "pipelined=false"),
+    ("karatsuba", "M127", "native", "above=9"),
+    ("karatsuba-montgomery", "0x1fffffffffffffff", "montgomery", "loadable=true"),
     *(
         (name, "0x1fffffffffffffff", "native", f"moduli={kind}", "w=12")
         for name in ("kbe", "hbe")

@@ -17,17 +17,20 @@ block of its own; for c_(n-1) the highest bits of the digits in P_(n-2) suffice,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import mul
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 
 from modmill.designs.karatsuba.product import DIGIT, TILE, Columns, largest, made, read
+from modmill.designs.karatsuba.tables import Table, multiples
 from modmill.rtl.delay import DelayLines, later
-from modmill.rtl.free_running import free_running
 from modmill.rtl.mux_adder import chosen_sum
 from modmill.rtl.product import carry_save, one_tile
+
+MODULUS = "q_square"
+"""Name of the product that multiplies each digit of q by that of g, which is the modulus."""
 
 
 def quotient_at(n: int) -> int:
@@ -66,20 +69,22 @@ def bound_of_sum(q: int, r: int, p: int, n: int) -> int:
     return corner + aligned(below, b) + (r >> DIGIT * n - 1 << DIGIT - 1)
 
 
-class Tables:
-    """Constants that depend on the cycle, each in a register. ``at(c, ...)``: high in cycles c modulo ``n``."""
+def low_cycles(n: int, e: int) -> list[int]:
+    """The cycles, from that of the lowest digit on, in which block e has a pair of the low half."""
+    return [*range(e), *range(2 * e, e + n // 2 + 1)]
 
-    def __init__(self, m: Module, n: int, at: Callable[..., Value]) -> None:
-        self._m, self._n = m, n
-        self._place = free_running(range(n), name="table_place")
-        m.d.sync += self._place.eq(Mux(at(n - 1), 0, self._place + 1))
 
-    def register(self, name: str, values: Sequence[int], cycle: int) -> Signal:
-        """A register with values[u] in cycle ``cycle`` + u."""
-        out = Signal(max(1, max(values).bit_length()), name=name, reset_less=True)
-        turned = [Const(values[(t + 1 - cycle) % self._n], len(out)) for t in range(self._n)]
-        self._m.d.sync += out.eq(Array(turned)[self._place])
-        return out
+def constants(n: int, f: Sequence[int], g: Sequence[int]) -> Iterator[Table]:
+    """The constants of `Complement`, in cycles after that of the lowest digit of a or q."""
+    for e in range(1, n // 2 + 1):
+        low = low_cycles(n, e)
+        chosen = [f if t in low else g for t in range(n)]
+        sums = tuple(digits[t - 2 * e] + digits[t] for t, digits in enumerate(chosen))
+        yield Table(f"constant_sum{e}", DIGIT + 1, sums, 1)
+    at, b = n // 2 + 2, corner_bits(n)
+    for name, digits in (("a_square", f), (MODULUS, g), ("corner", g[::-1])):
+        yield Table(f"{name}_constant", DIGIT, tuple(digits), at)
+    yield Table("below_constant", b, (*(digit >> DIGIT - b for digit in g[-2::-1]), 0), at)
 
 
 class HalfProducts(Elaboratable):
@@ -98,8 +103,8 @@ class HalfProducts(Elaboratable):
 
 
 class Complement(Columns):
-    """``a``: digit u arrives in cycle u - 1. ``f``, ``g``: digits; ``above``: bits of g above these. ``table``: as
-    `Tables.register`. ``added``: a number for each digit of v, in cycle `second` + READ - 1 + c.
+    """``a``: digit u arrives in cycle u - 1. ``table(name)``: a register with one of `constants`; ``above``: bits of g
+    above its digits. ``added``: a number for each digit of v, in cycle `second` + READ - 1 + c.
 
     ``q``: digit c in cycle `quotient_at` + c; ``v``: in cycle `second` + READ + 3 + c, the highest with all remaining
     bits, ``above_v`` more than a digit.
@@ -107,18 +112,18 @@ class Complement(Columns):
     """
 
     def __init__(
-        self, m: Module, a: Value, n: int, f: Sequence[int], g: Sequence[int], above: int, added: Value, *,
-        above_v: int, table: Callable[[str, Sequence[int], int], Signal], at: Callable[..., Value],
+        self, m: Module, a: Value, n: int, above: int | Value, added: Value, *,
+        above_v: int, table: Callable[[str], Signal], at: Callable[..., Value],
     ) -> None:  # fmt: skip
         super().__init__(m, n, at)
         waits = second(n) - quotient_at(n) - 1
         self._lines = DelayLines(m, max(n, waits, read(n) - 1 - n), name="constants")
-        self._table, self._digits = table, (f, g)
+        self._table = table
         self.q = Signal(DIGIT, name="q", reset_less=True)
         entering = self._lines.line(self.q, waits, name="q_waited") if waits else self.q
         self._entering = [a, entering]
         self.taps = [self._taps("a", a), self._taps("q_line", entering)]
-        self.squares = [self._product("a_square", 0, f), self._product("q_square", 1, g)]
+        self.squares = [self._product("a_square", 0), self._product(MODULUS, 1)]
         both = self._ordered(Cat(*self._columns()), 0)
         self.in_order: list[Value] = [both[: self._wide], both[self._wide :]]
         """Columns c of a f and n + c of q g in cycle READ + 1 + c after a and after q, without the corrections."""
@@ -129,24 +134,19 @@ class Complement(Columns):
 
     def _sums(self, e: int) -> tuple[Value, Value]:
         m, n, at = self._m, self._n, self._at
-        low_cycles = [*range(e), *range(2 * e, e + n // 2 + 1)]
-        low_before, wrapped_before = (at(*(t - 1 for t in cycles)) for cycles in (low_cycles, range(2 * e)))
+        low = low_cycles(n, e)
+        low_before, wrapped_before = (at(*(t - 1 for t in cycles)) for cycles in (low, range(2 * e)))
         pairs = zip(self.taps, self._entering, strict=True)
         others = [Mux(wrapped_before, line[n - 1], digit) for line, digit in pairs]
         a, q = self.taps
         other = later(m, Mux(low_before, *others), f"other{e}")
-        total = chosen_sum(m, other, at(*low_cycles), a[2 * e], q[2 * e], DIGIT + 1, number=e)
-        f, g = self._digits
-        sums = []
-        for t in range(n):
-            digits = f if t in low_cycles else g
-            sums.append(digits[t - 2 * e] + digits[t])
-        return later(m, total, f"sum{e}"), self._table(f"constant_sum{e}", sums, 1)
+        total = chosen_sum(m, other, at(*low), a[2 * e], q[2 * e], DIGIT + 1, number=e)
+        return later(m, total, f"sum{e}"), self._table(f"constant_sum{e}")
 
-    def _product(self, name: str, which: int, digits: Sequence[int]) -> Signal:
-        """The products of the digits of a or q and ``digits``, that of digit u in cycle u + `made`."""
+    def _product(self, name: str, which: int) -> Signal:
+        """The products of the digits of a or q and a table, that of digit u in cycle u + `made`."""
         at = self._n // 2 + 2
-        constant = self._table(f"{name}_constant", digits, at)
+        constant = self._table(f"{name}_constant")
         return later(self._m, one_tile(self._m, self.taps[which][at], constant, TILE, name), f"{name}_product")
 
     def _with_square(self, hold: Value) -> Value:
@@ -157,7 +157,7 @@ class Complement(Columns):
 
     # ---- corrections and carries
 
-    def _exact(self, added: Value, above: int) -> list[Value]:
+    def _exact(self, added: Value, above: int | Value) -> list[Value]:
         """Columns c and n + c in cycle READ + 2 + c; the higher ones with what is added."""
         m, n, at, wide = self._m, self._n, self._at, self._wide
         start = read(n)
@@ -175,9 +175,9 @@ class Complement(Columns):
         whole = Signal(bits, name="q_D_whole", reset_less=True)
         with m.If(at(start - 2)):
             m.d.sync += whole.eq(sums[1])
-        if above:
+        if not isinstance(above, int) or above:
             q = self._lines.line(self.taps[1][n], start - 1 - n, name="q_above")
-            added = sum((q << k for k in range(above.bit_length()) if above >> k & 1), added)
+            added = sum((value << k for k, value in multiples(q, above)), added)
         less, more = (Signal(wide, name=name, reset_less=True) for name in ("q_D_less", "more"))
         m.d.sync += [less.eq(waited[1] - whole), more.eq(less + later(m, added, "added"))]
         exact = [Signal(wide, name=f"{name}_exact", reset_less=True) for name in ("low", "high")]
@@ -191,9 +191,9 @@ class Complement(Columns):
     def _carry(self) -> Signal:
         """c_n, in cycle `carried_at` for n cycles."""
         m, n, at = self._m, self._n, self._at
-        g, b, tap = self._digits[1], corner_bits(n), n // 2 + 2
-        column = self._summed(self._product("corner", 1, g[::-1]), made(n), "corner")
-        tops = self._table("below_constant", [*(digit >> DIGIT - b for digit in g[-2::-1]), 0], tap)
+        b, tap = corner_bits(n), n // 2 + 2
+        column = self._summed(self._product("corner", 1), made(n), "corner")
+        tops = self._table("below_constant")
         top = self.taps[1][tap][DIGIT - b :]
         rows = [Cat(Const(0, k), top & tops[k].replicate(b)) for k in range(len(tops))]
         below = later(m, carry_save(m, rows, 2 * b, "below_rows"), "below")

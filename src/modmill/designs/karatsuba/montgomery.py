@@ -19,23 +19,25 @@ every n cycles.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from modmill.contract import UnsupportedError
-from modmill.design import Cost, Design, Source
+from modmill.contract import Load, UnsupportedError
+from modmill.design import Cost, Design, DesignInstance, Source, loadable_modulus
+from modmill.designs.digit_serial import LOADABLE
 from modmill.designs.karatsuba import design as karatsuba
 from modmill.designs.karatsuba.complement import (
+    MODULUS,
     Complement,
     HalfProducts,
-    Tables,
     bound_of_sum,
     carried_at,
+    constants,
     corner_bits,
     quotient_at,
     second,
@@ -45,8 +47,10 @@ from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, SUM, TILE, bloc
 from modmill.designs.karatsuba.shape import MASK, QuotientParams, columns, digits_of, halves, interval
 from modmill.designs.karatsuba.shape import Kind as Product
 from modmill.designs.karatsuba.solinas import SPARE, QuotientMachine, QuotientMontgomery, digits_for
+from modmill.designs.karatsuba.tables import LoadedTables, Table, Tables, multiples
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.numbers.progression import first_within
+from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.digit_serial import Control
 from modmill.rtl.product import one_tile
@@ -61,6 +65,10 @@ DIGITS_MOST = 241
 
 EDGES = 640
 """Edges of the carry that are looked for, times the number of digits."""
+STEP_DIGIT = "P_digit"
+"""Name of the table of the digits of P."""
+MODULUS_DIGIT = f"{MODULUS}_constant"
+"""Name of the table of the digits of p."""
 TRIES = 32
 """Operands that are tried for a quotient."""
 
@@ -81,7 +89,9 @@ class Kind(Operations):
 
 @dataclass(frozen=True)
 class MontgomeryParams(QuotientParams):
-    """Sizes, constants and times behind both halves of the product."""
+    """Sizes, constants and times behind both halves of the product. ``loadable``: p is loaded, at most ``k`` bits."""
+
+    loadable: bool = False
 
     @property
     def p(self) -> int:
@@ -102,6 +112,40 @@ class MontgomeryParams(QuotientParams):
     def f(self) -> int:
         """f."""
         return -pow(self.p, -1, 1 << self.n) % (1 << self.n)
+
+    @property
+    def beyond(self) -> int:
+        """Bits of the largest p, and of its P, above their digits."""
+        return max(0, self.k - self.n)
+
+    @property
+    def begun(self) -> int:
+        """Cycle of the product's strobes in which digit 0 of r is in the first register of its line."""
+        return digits_at(self.digits) + STEP + 1
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The numbers that depend on the cycle, in cycles of the product's strobes."""
+        P, f, g = (digits_of(number, self.digits, whole=False) for number in (self.P, self.f, self.p))
+        first = Table(STEP_DIGIT, DIGIT, tuple(P), digits_at(self.digits) + 1)
+        made = (replace(table, cycle=table.cycle + self.begun) for table in constants(self.digits, f, g))
+        return first, *made
+
+    @property
+    def word(self) -> int:
+        """Bits of the words that load p."""
+        return DIGIT + max(1, self.beyond)
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """What loads p: the values of all tables. The highest digits of p and P are whole."""
+        last = {STEP_DIGIT: self.P, MODULUS_DIGIT: self.p}
+        found: list[int] = []
+        for table in self.tables:
+            found += table.values
+            if table.name in last:
+                found[-1] = last[table.name] >> DIGIT * (self.digits - 1)
+        return tuple(found)
 
     @property
     def first(self) -> int:
@@ -165,6 +209,27 @@ class KaratsubaMontgomery(QuotientMontgomery):
 
     params: MontgomeryParams
 
+    def __init__(self, p: int, params: MontgomeryParams, settings: dict[str, Any]) -> None:
+        super().__init__(p, params, settings)
+        self.bits = params.k
+
+    @property
+    def width(self) -> int:
+        return self.bits
+
+    @property
+    def load(self) -> Load | None:
+        if not self.loadable:
+            return None
+        words, interval = self.params.words, self.params.interval
+        return Load(self.params.word, words, (-(-(len(words) - 1) // interval) + 1) * interval)
+
+    def at(self, p: int) -> DesignInstance:
+        if not self.loadable:
+            return super().at(p)
+        c = (1 << self.bits) - loadable_modulus(p, self.bits)
+        return KaratsubaMontgomery(p, replace(self.params, c=c), self.settings)
+
     @property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
         operand = Fraction(1 << self.operand_bits, self.p)
@@ -174,7 +239,8 @@ class KaratsubaMontgomery(QuotientMontgomery):
     def cost(self) -> Cost:
         """A DSP block for two digits, for half the pairs of two digits, and four more."""
         n = self.params.digits
-        return Cost(dsp=2 * blocks(n) + 3, memory_bits=0, multiplications=n * (n + 1) + 3 * n)
+        kept = n * sum(table.bits for table in self.params.tables) if self.loadable else 0
+        return Cost(dsp=2 * blocks(n) + 3, memory_bits=kept, multiplications=n * (n + 1) + 3 * n)
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         p = self.params
@@ -277,19 +343,66 @@ class KaratsubaMontgomery(QuotientMontgomery):
             ("slots", f"x y: {karatsuba.slots(n)}; r f and q p: {n * (n - 1) // 2} pairs on {n // 2}, "
              f"{2 * n} squares on 2; {n} for a carry on 1, {n} for t P on 1"),
             ("operands", f"below 2^{self.operand_bits}, about {float(self.bounds[0]):.6g} p"),
+            *([("modulus", f"loaded: {len(load.words)} words, {load.cycles} cycles")] if (load := self.load) else []),
         ]  # fmt: skip
 
 
 class Machine(QuotientMachine):
-    """The product, the first step, and both half products, with the multiplier interface."""
+    """The product, the first step, and both half products, with the multiplier interface. Stream k accepts the values
+    of all tables while no product is under way."""
 
     _params: MontgomeryParams
+    _tables: Tables
+
+    def __init__(self, params: MontgomeryParams, *, binary: bool = False) -> None:
+        super().__init__(params, binary=binary, k=params.word if params.loadable else 0)
+
+    @property
+    def _built_in(self) -> int:
+        return 0 if self._params.loadable else super()._built_in
+
+    def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
+        digit, permitted = super().connect(m, control)
+        return digit, permitted & self._loaded & ~self.k_valid if self._params.loadable else permitted
+
+    def _made_tables(self, m: Module, control: Control, at: Callable[..., Value]) -> Tables:
+        """The tables and, if p is loaded, what loads them."""
+        p, n = self._params, self._params.digits
+        if not p.loadable:
+            return Tables(m, n, at, p.tables)
+        last = len(p.tables) - 1
+        filling, may, self._loaded = Signal(name="filling"), Signal(name="may_load"), Signal(name="loaded")
+        digit, table = Signal(range(n), name="loading_digit"), Signal(range(last + 1), name="loading_table")
+        take = self.k_valid & self.k_ready
+        m.d.sync += may.eq(control.at(-1) & control.idle)
+        m.d.comb += self.k_ready.eq(filling | may)
+        with m.If(take):
+            m.d.sync += [digit.eq(digit + 1), filling.eq(1), self._loaded.eq(0)]
+            with m.If(digit == n - 1):
+                m.d.sync += [digit.eq(0), table.eq(table + 1)]
+                with m.If(table == last):
+                    m.d.sync += [table.eq(0), filling.eq(0), self._loaded.eq(1)]
+        return LoadedTables(m, n, at, p.tables, take=take, table=table, digit=digit, word=self.k_m)
+
+    def _above(self, number: int, name: str) -> int | Value:
+        """The bits of p or P above the digits of this table."""
+        p = self._params
+        if not isinstance(self._tables, LoadedTables):
+            return number >> p.n
+        return self._tables.highest(name, p.beyond) if p.beyond else 0
+
+    def _modulus(self, m: Module, subtract: ConditionalSubtract) -> None:
+        if isinstance(tables := self._tables, LoadedTables):
+            place, word = tables.port
+            m.d.comb += [
+                subtract.w_enable.eq(tables.written(MODULUS_DIGIT)), subtract.w_digit.eq(place), subtract.w_d.eq(word),
+            ]  # fmt: skip
 
     def product(self, m: Module, control: Control) -> tuple[Value, Value]:
         p, n, d = self._params, self._params.digits, digits_at(self._params.digits)
         low, high = super().product(m, control)
         at = self._strobes(control)
-        tables = Tables(m, n, at)
+        self._tables = tables = self._made_tables(m, control, at)
         lines = DelayLines(m, n, name="first")
         t, kept = (Signal(DIGIT, name=name, reset_less=True) for name in ("t", "t_kept"))
         begins = at(d)
@@ -297,7 +410,7 @@ class Machine(QuotientMachine):
             m.d.sync += [t.eq(low), kept.eq(t)]
 
         # ---- digits of r: those of T from the second on, and of t P
-        tile = one_tile(m, t, tables.register("P_digit", digits_of(p.P, n, whole=False), d + 1), TILE, "first_step")
+        tile = one_tile(m, t, tables.register(STEP_DIGIT), TILE, "first_step")
         number = Signal(len(high) + 1, name="T_high")
         m.d.comb += number.eq(lines.line(high, n, name="high_waited") + self._halves.carry)
         entering = lines.line(Mux(begins, number, low), TILE + 1, name="T_digit")
@@ -312,22 +425,21 @@ class Machine(QuotientMachine):
 
         # ---- the digits beyond wait for those of v
         waiting = lines.line(Mux(begins, 0, number), STEP - 3, name="T_beyond")
-        if top := p.P >> p.n:
-            beyond = [(Cat(Const(0, k), kept), 1, TOP_LEVELS) for k in range(top.bit_length()) if top >> k & 1]
+        above = [*multiples(kept, self._above(p.P, STEP_DIGIT))]
+        if above:
+            beyond = [(Cat(Const(0, k), value), 1, TOP_LEVELS) for k, value in above]
             waiting = waiting + Mux(at(d + n + STEP - 2), tree(m, beyond, "t_top"), 0)
         waiting = later(m, waiting, "T_beyond_last")
         self._added = Signal(max(len(waiting), len(over)) + 1, name="added_beyond", reset_less=True)
         m.d.sync += self._added.eq(waiting + Mux(at(d + n + STEP - 1), over, 0))
-        begun = d + STEP + 1
+        begun = p.begun
         waits = begun + second(n) + read(n) - 1 - (d + n + STEP)
         added = DelayLines(m, waits, name="beyond").line(self._added, waits, name="beyond_waited")
-        constants = Module()
-        m.submodules.constants = HalfProducts(constants, n)
-        f, g = (digits_of(number, n, whole=False) for number in (p.f, p.p))
+        inside = Module()
+        m.submodules.constants = HalfProducts(inside, n)
         self._constants = Complement(
-            constants, later(m, sum_[:DIGIT], "r"), n, f, g, p.p >> p.n, added,
-            above_v=p.above, table=lambda name, values, cycle: tables.register(name, values, begun + cycle),
-            at=lambda *cycles: at(*(begun + c for c in cycles)),
+            inside, later(m, sum_[:DIGIT], "r"), n, self._above(p.p, MODULUS_DIGIT), added,
+            above_v=p.above, table=tables.register, at=lambda *cycles: at(*(begun + c for c in cycles)),
         )  # fmt: skip
         return self._constants.v, self._constants.v
 
@@ -341,16 +453,16 @@ class Machine(QuotientMachine):
         return registers[operation.kind] if operation.kind in registers else super().product_register(operation)
 
 
-def fit(p: int, *, spare: int) -> KaratsubaMontgomery:
-    """The design for p. ``spare``: bits of operands above those of p at least. Raises UnsupportedError for a p that is
-    too short or too long."""
+def fit(p: int, *, loadable: bool, spare: int) -> KaratsubaMontgomery:
+    """The design for p, which is built in, or ``loadable``. ``spare``: bits of operands above those of p at least.
+    Raises UnsupportedError for a p that is too short or too long."""
     k = p.bit_length()
     least, most = DIGIT * (DIGITS_MIN - 2) + 1, DIGIT * DIGITS_MOST
     if not least <= k <= most:
         raise UnsupportedError(f"the modulus must have {least} to {most} bits, this one has {k}")
     n = digits_for(k)
-    params = MontgomeryParams(k, (1 << k) - p, n, 1, interval(n), max(0, k + spare - DIGIT * n))
-    return KaratsubaMontgomery(p, params, {"spare": spare})
+    params = MontgomeryParams(k, (1 << k) - p, n, 1, interval(n), max(0, k + spare - DIGIT * n), loadable)
+    return KaratsubaMontgomery(p, params, {"loadable": loadable, "spare": spare})
 
 
 DESIGNS = (
@@ -365,7 +477,7 @@ DESIGNS = (
             "for method, product and first step; the half products and the machine are ours",
         ),
         needs="any odd modulus of 52 bits or more",
-        settings=(SPARE,),
+        settings=(LOADABLE, SPARE),
         solve=fit,
     ),
 )  # fmt: skip

@@ -242,13 +242,22 @@ class QuotientMachine(karatsuba.HalvesMachine):
 
     _params: QuotientParams
 
+    @property
+    def _built_in(self) -> int:
+        """p, or 0 if it is loaded."""
+        return (1 << self._params.k) - self._params.c
+
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
         """v mod p."""
         p = self._params
-        modulus = [(1 << p.k) - p.c >> DIGIT * j & (MASK if j < p.digits - 1 else -1) for j in range(p.digits)]
+        modulus = [self._built_in >> DIGIT * j & (MASK if j < p.digits - 1 else -1) for j in range(p.digits)]
         m.submodules.subtract = subtract = ConditionalSubtract(len(digit), p.digits, modulus, rising=True)
         m.d.comb += [subtract.coming.eq(control.at(p.result - LEAD)), subtract.digit.eq(digit)]
+        self._modulus(m, subtract)
         return subtract.out
+
+    def _modulus(self, m: Module, subtract: ConditionalSubtract) -> None:
+        """Load p into ``subtract``; here it is built in."""
 
 
 class Machine(QuotientMachine):

@@ -160,9 +160,10 @@ class Machine(DigitSerial):
     ``binary``: operands and results are below p; a fold at 2^k and a conditional subtraction follow.
     """
 
-    def __init__(self, params: Params, *, binary: bool = False) -> None:
+    def __init__(self, params: Params, *, binary: bool = False, k: int = 0) -> None:
+        """``k``: width of the words that load the modulus, 0 if it is built in."""
         self._params, self._binary = params, binary
-        super().__init__(params.binary_frame if binary else params.frame, width=params.k if binary else None)
+        super().__init__(params.binary_frame if binary else params.frame, width=params.k if binary else None, k=k)
         self._folds = list(params.placed_folds())
 
     def connect(self, m: Module, control: Control) -> tuple[Value, Value]:
