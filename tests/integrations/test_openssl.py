@@ -3,6 +3,7 @@
 """The OpenSSL provider, as docs/openssl.md shows it: TLS and signatures on simulated cores; a stopped, a wrong core."""
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from marks import long
 from modmill.buses.registers import register_map
 from modmill.buses.serve import Server
 from modmill.buses.simulate import BusSimulator
@@ -40,13 +42,32 @@ def mill(tmp_path_factory):
     return script
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory, mill):
-    """The provider, its configuration and four cores."""
-    folder, cores = tmp_path_factory.mktemp("openssl") / "build", " ".join((*NAMES, RSA))
-    command = ["make", "-C", ROOT / "integrations" / "openssl", f"MILL={mill}", f"BUILD={folder}", f"CORES={cores}"]
+def make(folder, mill, *targets, source=ROOT / "integrations" / "openssl", **variables):
+    """Run the Makefile of the provider with this folder for what it makes."""
+    given = {"MILL": mill, "BUILD": folder, "CORES": " ".join((*NAMES, RSA)), **variables}
+    command = ["make", "-C", source, *(f"{name}={value}" for name, value in given.items()), *targets]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def cores(tmp_path_factory, mill):
+    """A folder with four cores, built once whatever the number of workers."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "shared-openssl"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        make(shared, mill, *(shared / name / f"{name}_calls.c" for name in (*NAMES, RSA)))
+    return shared
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory, mill, cores):
+    """The provider, its configuration and four cores."""
+    folder = tmp_path_factory.mktemp("openssl") / "build"
+    shutil.copytree(cores, folder)
+    make(folder, mill)
     return folder
 
 
@@ -128,27 +149,59 @@ def jobs(server):
     return server._bus.read(register_map(server.device)["JOBS"].offset)[0]
 
 
-def test_the_page_from_the_first_command_to_the_last(build, mill, tmp_path):
-    """The shell blocks of docs/openssl.md, with this folder and port in place of those of the page."""
-    page = (ROOT / "docs" / "openssl.md").read_text()
-    text = "".join(re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
+def commands(page):
+    """The shell blocks of a page of docs/."""
+    text = (ROOT / "docs" / page).read_text()
+    return "".join(re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+
+
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    for old, new in (
-        ("make -C integrations/openssl\n", ""), ("$PWD/integrations/openssl/build", str(build)),
-        ("integrations/openssl/build", str(build)), ("./mill", str(mill)), ("44330", str(port)),
-    ):  # fmt: skip
+        return str(free.getsockname()[1])
+
+
+def run_page(text, changes, folder, seconds):
+    """The output of commands in a folder, with changes that must apply; what they start ends with them."""
+    for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
+    (folder / "page.sh").write_text("set -em\ntrap 'kill $(jobs -p); wait' EXIT\n" + text)
+    done = subprocess.run(["bash", "page.sh"], cwd=folder, capture_output=True, text=True, timeout=seconds)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def test_the_page_from_the_first_command_to_the_last(build, mill, tmp_path):
+    """The shell blocks of docs/openssl.md, with this folder and port in place of those of the page."""
     ready = "".join(f"until [ -S {build}/{name}/device.sock ]; do sleep 0.2; done\n" for name in NAMES)
-    text = text.replace("export OPENSSL_CONF", ready + "export OPENSSL_CONF")
     shutil.copy(ROOT / "README.md", tmp_path)
-    (tmp_path / "page.sh").write_text("set -em\ntrap 'kill $(jobs -p); wait' EXIT\n" + text)
-    done = subprocess.run(["bash", "page.sh"], cwd=tmp_path, capture_output=True, text=True, timeout=400)
-    assert "Verified OK" in done.stdout, done.stdout[-2000:] + done.stderr[-2000:]
-    for shown in ("Server Temp Key: X25519", "TLSv1.3", "Verify return code: 0 (ok)", "HTTP/1.0 200 ok"):
-        assert shown in done.stdout, done.stdout[-3000:] + done.stderr[-2000:]
+    shown = run_page(commands("openssl.md"), {
+        "make -C integrations/openssl\n": "", "$PWD/integrations/openssl/build": str(build),
+        "integrations/openssl/build": str(build), "./mill": str(mill), "44330": free_port(),
+        "export OPENSSL_CONF": ready + "export OPENSSL_CONF",
+    }, tmp_path, 400)  # fmt: skip
+    for wanted in (
+        "Verified OK", "Server Temp Key: X25519", "TLSv1.3", "Verify return code: 0 (ok)", "HTTP/1.0 200 ok"
+    ):  # fmt: skip
+        assert wanted in shown, shown[-3000:]
+
+
+@pytest.mark.parametrize("whole", [False, long(True)])
+def test_the_tutorial(whole, build, mill, tmp_path):
+    """The shell blocks of docs/tutorial.md show what the page shows. Not whole: without the two long commands, and the
+    core of P-256 is there already."""
+    page = (ROOT / "docs" / "tutorial.md").read_text()
+    (program,) = re.findall(r"^```c\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "secret.c").write_text(program)
+    changes = {"make -C ": f"make -C {ROOT}/", 'BUILD="': f'MILL={mill} BUILD="', "44330": free_port()}
+    if not whole:
+        shutil.copytree(build / "p256", tmp_path / "tls" / "p256", ignore=shutil.ignore_patterns("device.sock"))
+        changes |= {"./mill check tls/x25519\n": "", "./mill bitstream tls/x25519 --board ulx3s-85f -o tls/board\n": ""}
+    shown = run_page(commands("tutorial.md"), changes | {"./mill": str(mill)}, tmp_path, 3_000 if whole else 400)
+    for text in re.findall(r"^```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        assert text in shown, shown[-3000:]
+    assert (tmp_path / "tls" / "board" / "board.bit").exists() == whole
 
 
 def test_exchange(openssl, devices):
@@ -250,15 +303,13 @@ def test_tls_with_an_rsa_certificate(openssl, devices):
     request = "req", "-x509", "-new", "-key", "key", "-subj", "/CN=localhost", "-days", "3", "-out", "certificate"
     openssl.done(*request)
     before = jobs(devices[RSA])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     least = "-cipher", "DEFAULT:@SECLEVEL=0"
     server = [
         "openssl",
         "s_server",
         "-accept",
-        str(port),
+        port,
         "-cert",
         "certificate",
         "-key",
@@ -380,10 +431,7 @@ def sanitized_provider(source, build, mill, folder):
         pytest.skip("programs with sanitizers do not run here")
     for name in (*NAMES, RSA):
         shutil.copytree(build / name, folder / name, ignore=shutil.ignore_patterns("device.sock"))
-    cores = " ".join((*NAMES, RSA))
-    command = ["make", "-C", source, f"MILL={mill}", f"BUILD={folder}", f"CORES={cores}", f"CFLAGS={SANITIZED}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
+    make(folder, mill, source=source, CFLAGS=SANITIZED)
     strict = ("-std=c99", "-Wall", "-Wextra", "-Werror")
     program = Path(__file__).with_name("malformed.c")
     subprocess.run(["cc", *strict, *SANITIZED.split(), program, "-lcrypto", "-o", folder / "malformed"], check=True)
