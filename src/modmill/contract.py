@@ -276,11 +276,13 @@ class Timing:
 @dataclass(frozen=True)
 class Load:
     """What loads a modulus into a core: the ``words`` of stream k, of ``width`` bits each. ``cycles``: the most cycles
-    from the first accepted word to the first cycle that accepts operands, if words arrive without pauses."""
+    from the first accepted word to the first cycle that accepts operands, if words arrive without pauses. ``radix``:
+    the factor of the product is 2^-radix, for every modulus that can be loaded; None: another one."""
 
     width: int
     words: tuple[int, ...]
     cycles: int
+    radix: int | None = None
 
 
 @dataclass(frozen=True)

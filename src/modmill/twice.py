@@ -60,7 +60,7 @@ def plain(once: Contract, lead: int) -> Contract:
     load = once.load
     if load:
         words = (*load.words, *square_words(once))
-        load = Load(load.width, words, max(load.cycles, len(words)) + plan.period)
+        load = Load(load.width, words, max(load.cycles, len(words)) + plan.period, radix=0)
     return replace(once, factor=1, io="plain", timing=plan.timing, load=load)
 
 

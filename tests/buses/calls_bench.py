@@ -7,6 +7,7 @@ integers, `PowerStandIn` by powers of integers.
 """
 
 import ctypes
+import random
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -18,7 +19,9 @@ from modmill.buses.device import Device
 from modmill.buses.files import bus_texts, descriptions
 from modmill.buses.registers import register_map
 from modmill.buses.simulate import BusSimulator
+from modmill.cores.behind_bus import multiplier_device
 from modmill.cores.ecc.machine import EccCore, ecc
+from modmill.cores.multiplier.build import Core
 from modmill.cores.rsa.machine import PUBLIC, EngineCore
 from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.machine.layout import words_of
@@ -44,9 +47,11 @@ POINTS = ("multiply", "multiply-base", "multiply-two")
 KEY = ("n", "e", "p", "q", "d_p", "d_q", "q_inverse")
 
 
-def described(core: EccCore | EngineCore) -> Device:
+def described(core: EccCore | EngineCore | Core) -> Device:
     """The device of a core, without its Verilog."""
     digest = "sha256:" + "12345678" * 8
+    if isinstance(core, Core):
+        return multiplier_device(core.contract, core.top, digest, core.calls)
     commands, bits, lay = core.commands, core.fitted.p.bit_length(), core.layout
     return Device(core.KIND, core.top, digest, bits, lay.number_words, lay.threads, commands, calls=core.calls)
 
@@ -72,7 +77,7 @@ def linked(folder, top="ecc"):
 class _Front:
     """A front at its registers. ``messages``: those received. ``fault``: edits the numbers of an answer."""
 
-    core: EccCore | EngineCore
+    core: EccCore | EngineCore | Core
     messages: list = field(default_factory=list)
     fault: object = None
     loaded: int = 0
@@ -119,7 +124,11 @@ class _Front:
         numbers = self.numbers(number, words)
         if self.fault:
             numbers = self.fault(command.name, numbers)
-        self.answer = [w for x in numbers for w in words_of(x, self.core.layout.number_words, 32)]
+        self.answer = self.words(numbers)
+
+    def words(self, numbers):
+        """The answer with these results."""
+        return [w for x in numbers for w in words_of(x, self.core.layout.number_words, 32)]
 
 
 class StandIn(_Front):
@@ -183,6 +192,43 @@ class PowerStandIn(_Front):
                 exponent >>= 1
             found.append(pow(number(part[size:]), exponent, self.loaded))
         return found
+
+
+class ProductStandIn(_Front):
+    """A front of a multiplier that can load the ``moduli``: results are any within the bound, in any representation."""
+
+    moduli = ()
+    rnd = random.Random(9)
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.contract, self.known = self.core.contract, {}
+
+    def modulus(self, message):
+        """The modulus that a message loads."""
+        for p in self.moduli:
+            if p not in self.known:
+                fitted = self.core.fitted if p == self.core.fitted.p else self.core.fitted.at(p)
+                self.known[p] = fitted.contract(self.core.io)
+            load = self.known[p].load
+            if message[1:] == [w for word in load.words for w in words_of(word, -(-load.width // 32), 32)]:
+                self.contract = self.known[p]
+                return p
+        raise AssertionError("another message than any modulus has")
+
+    def numbers(self, command, words):
+        """Port value of the result."""
+        contract, half = self.contract, len(words) // 2
+        ports = number(words[:half]), number(words[half:])
+        a, b = (contract.operand.decode(port) for port in ports)
+        assert (contract.operand.encode(a), contract.operand.encode(b)) == ports
+        assert max(a, b) < contract.p
+        most = (contract.result_bound * contract.p - contract.expect(a, b) - 1) // contract.p
+        times = self.rnd.choice([0, most, self.rnd.randrange(most + 1)])
+        return [contract.result.any(contract.expect(a, b) + times * contract.p, self.rnd)]
+
+    def words(self, numbers):
+        return words_of(numbers[0], self.commands[1].answer, 32)
 
 
 class _Library:
@@ -326,6 +372,12 @@ class Powers(_Library):
             error = self.call("modexp_many", *given, exponents, ctypes.c_size_t(bits))
         return error, [number(found[k : k + c.words]) for k in range(0, len(found), c.words)]
 
+    def product(self, modulus, a, b):
+        """(error, a b modulo the modulus)."""
+        found = words(self.c.words, 7)
+        given = [words(self.c.words, x) for x in (a, b)]
+        return self.plain("modmul", ctypes.byref(modulus), found, *given), number(found)
+
     def key(self, numbers, *, private=True, spare=0):
         """(error, key) from the numbers of `KEY` by name, with ``spare`` zeros before each."""
         made, given = self.key_type(), self.numbers_type()
@@ -347,6 +399,26 @@ class Powers(_Library):
         out = ctypes.create_string_buffer(b"\7" * key.bytes, key.bytes)
         error = self.plain("rsa_public", ctypes.byref(key), out, x.to_bytes(key.bytes, "big"))
         return error, int.from_bytes(out.raw, "big")
+
+
+class Products(_Library):
+    """The calls of a multiplier."""
+
+    def __init__(self, core, library, bus):
+        c = core.calls
+        super().__init__(core, library, bus, [("loaded", c.words)] * bool(c.loading) + [("words", c.most_words)])
+        self.modulus_type = structure(("number", c.words), ("square", c.words), ("minus_inverse", ctypes.c_uint64))
+
+    def modulus(self, p):
+        """(error, the prepared modulus), for a multiplier whose modulus is loaded."""
+        made = self.modulus_type()
+        return self.plain("modulus_set", ctypes.byref(made), words(self.c.words, p)), made
+
+    def product(self, a, b, modulus=None):
+        """(error, result)."""
+        found, given = words(self.c.words, 7), [ctypes.byref(modulus)] if modulus else []
+        error = self.call("modmul", *given, found, words(self.c.words, a), words(self.c.words, b))
+        return error, number(found)
 
 
 def simulated(core, folder, kind=Calls):

@@ -38,6 +38,7 @@ ENGINES = {
     "iddmm": ("iddmm", 96, {"window": 4}),
     "ladder": ("mcivor", 64, {"method": "ladder", "bits": 128}),
     "short": ("tenca-koc", 65, {"bits": 40, "window": 1}),
+    "tiny": ("montgomery-array", 6, {"bits": 8, "threads": 1}),
     "montgomery": ("montgomery-array", 61, {"bits": 61, "io": "montgomery"}),
 }
 _MADE: dict = {}
@@ -114,7 +115,7 @@ def test_messages_have_the_words_of_python(powers):
     """SETUP of edge moduli, jobs with edge exponents of several lengths; a job is filled with its last power."""
     core, rnd, front = powers.core, random.Random(4), powers.bus
     bits, longest, threads = powers.c.bits, powers.c.exponent_bits, core.layout.threads
-    front.moduli = moduli(bits, rnd)
+    front.moduli = moduli(bits, rnd) if bits > 20 else range(3, 1 << bits, 2)
     for p in front.moduli:
         error, modulus = powers.modulus(p)
         assert error == 0
@@ -133,6 +134,19 @@ def test_messages_have_the_words_of_python(powers):
                     core.layout.power_job(1 if length is None else 0, batch, 17 if length is None else length)
                 )
             assert front.messages == wanted
+
+
+@on("array", "one-word", "short")
+def test_a_product_without_the_engine(powers):
+    rnd, c = random.Random(3), powers.c
+    for p in moduli(c.bits, rnd):
+        _, modulus = powers.modulus(p)
+        for a in (0, 1, p - 1, rnd.randrange(p)):
+            for b in (0, p - 1, rnd.randrange(p)):
+                assert powers.product(modulus, a, b) == (0, a * b % p)
+        for a, b in ((p, 1), (1, p)):
+            assert powers.product(modulus, a, b) == (RANGE, 0)
+    assert not powers.bus.messages
 
 
 @on("array", "one-word")

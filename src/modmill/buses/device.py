@@ -16,6 +16,7 @@ from modmill.contract import UnsupportedError
 if TYPE_CHECKING:
     from modmill.buses.calls import Calls
     from modmill.buses.power_calls import PowerCalls
+    from modmill.buses.product_calls import ProductCalls
 
 WORD = 32
 """Bits of a word of the bus."""
@@ -112,7 +113,7 @@ class Device:
     patience: int = 1_000_000
     operands: tuple[int, int, int, int] | None = None
     buffer: int = 512
-    calls: Calls | PowerCalls | None = None
+    calls: Calls | PowerCalls | ProductCalls | None = None
     zeroise: tuple[Sent, ...] = ()
     selftest: tuple[Sent, ...] = ()
 

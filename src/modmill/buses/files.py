@@ -7,7 +7,7 @@ registers.rdl    SystemRDL
 registers.md     Markdown
 bus.xml          IP-XACT (IEEE 1685-2014) of bus.v, with bus interface and memory map
 TOP.h, TOP.c     C99 header and driver
-TOP_calls.h, TOP_calls.c  calls in C99 above the driver, for an engine with binary numbers
+TOP_calls.h, TOP_calls.c  calls in C99 above the driver
 TOP.py           Python map
 modmill_socket.h the driver's way to a device of ``modmill serve``
 """
@@ -116,6 +116,10 @@ driver: {device.calls.ABOUT}.
         more = "There are no calls in C for multiples of points, because numbers of this core are not binary.\n"
     elif device.kind == "powers":
         more = "There are no calls in C for powers: they need a loaded modulus and binary numbers.\n"
+    else:
+        more = """There is no call in C for the product: it needs two operands, binary numbers or
+digits, and a modulus whose words C can make.
+"""
     return f"""
 ## Behind {bus.title}
 `{VERILOG}` holds the module `{module_name(device.top)}`: {bus.title} front and `{top}` in one file, which replaces the

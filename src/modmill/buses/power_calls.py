@@ -3,7 +3,8 @@
 """TOP_calls.h and TOP_calls.c of an engine for powers: modular powers and RSA's private operation as calls in C99.
 
 In C a modulus is prepared and loaded, so that keys need no other software. For this `loading` recognises how a
-multiplier's stream k is made of the modulus, and compares with the words of contracts for several moduli.
+multiplier's stream k is made of the modulus, and compares with the words of contracts for several moduli; the factor of
+the product is declared by the `Load`.
 """
 
 from __future__ import annotations
@@ -49,11 +50,10 @@ class Loading:
 def loading(contracts: Sequence[Contract], bits: int) -> Loading | None:
     """How a multiplier loads a modulus of at most ``bits`` bits, from its contracts for some moduli; None if the words
     are made in another way, and if R is no power of two."""
-    first = contracts[0]
-    radix = next((k for k in range(4 * bits) if all(pow(2, k, c.p) * c.factor % c.p == 1 for c in contracts)), None)
-    if radix is None or first.load is None:
+    first = contracts[0].load
+    if first is None or first.radix is None:
         return None
-    count, width = len(first.load.words), first.load.width
+    count, width, radix = len(first.words), first.width, first.radix
     ways = [Loading(width, count, 0, radix)]
     if count == 1 and bits < width <= bits + _LONG:
         ways.append(Loading(bits, 1, width - bits, radix))
@@ -91,6 +91,7 @@ class PowerCalls:
     ABOUT: ClassVar[str] = "modular powers, and RSA"
     adds: ClassVar[bool] = True
     multiplies: ClassVar[bool] = True
+    enters: ClassVar[bool] = True
 
     @property
     def words(self) -> int:

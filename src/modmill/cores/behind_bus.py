@@ -13,6 +13,7 @@ from modmill.buses.device import WORD, Command, Device, Sent
 from modmill.buses.files import VERILOG, all_names
 from modmill.buses.front import module_name
 from modmill.buses.operands import words
+from modmill.buses.product_calls import ProductCalls
 from modmill.buses.registers import ABORT, SELFTEST, ZEROISE, register_map
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.contract import Contract
@@ -59,8 +60,9 @@ def bus_files(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def multiplier_device(
-    fitted: DesignInstance, contract: Contract, top: str, digest: str, known: Sequence[tuple[int, int, int]] = ()
-) -> Device:
+    fitted: DesignInstance, contract: Contract, top: str, digest: str, known: Sequence[tuple[int, int, int]] = (),
+    calls: ProductCalls | None = None,
+) -> Device:  # fmt: skip
     """A multiplier as a device: command 1 is a product; command 0 loads the modulus if it is loaded. ``known``: port
     values of operands and results for the self-test."""
     size = widths(contract)
@@ -70,7 +72,7 @@ def multiplier_device(
     wait = patience(contract) + 8 * max(c.words + c.answer for c in commands)
     return Device(
         "multiplier", top, digest, contract.p.bit_length(), words(size.a), 1, tuple(commands), contract.power_up,
-        wait, (size.a, size.b, size.r, size.k),
+        wait, (size.a, size.b, size.r, size.k), calls=calls,
         zeroise=tuple(multiplier_messages(
             fitted, contract, commands[-1], [word for e in loading(contract) for word in e.words]
         )),

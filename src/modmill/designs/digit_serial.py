@@ -99,7 +99,7 @@ class BinaryMontgomery(DesignInstance):
 
     @property
     def load(self) -> Load | None:
-        return Load(self.bits, (self.p,), 1) if self.loadable else None
+        return Load(self.bits, (self.p,), 1, self.R.bit_length() - 1) if self.loadable else None
 
     def at(self, p: int) -> DesignInstance:
         if not self.loadable:

@@ -97,7 +97,8 @@ class Iddmm(DigitSerial):
 
     @property
     def load(self) -> Load | None:
-        return Load(self.bits + self.params.w, (self.word,), 1) if self.loadable else None
+        width, radix = self.bits + self.params.w, self.params.w * self.params.n
+        return Load(width, (self.word,), 1, radix) if self.loadable else None
 
     @cached_property
     def schedule(self) -> Schedule:

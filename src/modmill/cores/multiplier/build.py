@@ -16,6 +16,7 @@ from typing import Any
 from modmill.buses.adapters import find_bus
 from modmill.buses.device import Device
 from modmill.buses.files import bus_texts, section
+from modmill.buses.product_calls import ProductCalls, product_calls
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores.behind_bus import bus_record, multiplier_device
 from modmill.cores.folder import BESIDE, listed, require_former, write_folder
@@ -103,10 +104,15 @@ class Core:
             ["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io, *top, *bus]
         )
 
+    @cached_property
+    def calls(self) -> ProductCalls | None:
+        """What a call in C for the product needs; None for a core without one."""
+        return product_calls(self.fitted, self.io)
+
     @property
     def device(self) -> Device:
         """The core as a device behind a bus."""
-        return multiplier_device(self.fitted, self.contract, self.top, self.digest, self._known)
+        return multiplier_device(self.fitted, self.contract, self.top, self.digest, self._known, self.calls)
 
     @cached_property
     def _known(self) -> list[tuple[int, int, int]]:
@@ -137,7 +143,9 @@ class Core:
             "parameters": dict(self.fitted.settings),
             "given": dict(self.given),
             "top": self.top,
-            **({"bus": bus_record(find_bus(self.bus), self.top)} if self.bus else {}),
+            **(
+                {"bus": bus_record(find_bus(self.bus), self.top, with_calls=self.calls is not None)} if self.bus else {}
+            ),
             "modulus_name": self.modulus.name,
             **({"made_for": hex(self.modulus.value)} if self.contract.p != self.modulus.value else {}),
             "prime": self.modulus.prime,

@@ -132,7 +132,7 @@ class MontgomeryMultiplication(DesignInstance):
         words = tuple(self.p >> DIGIT * j & (1 << DIGIT) - 1 for j in range(p.digits))
         # intervals from the first word to the interval in which the digits of M start to enter the array
         intervals = -(-(p.digits + MEMORY - feeding) // p.interval) + (feeding >= 0)
-        return Load(DIGIT, words, (intervals + 1) * p.interval)
+        return Load(DIGIT, words, (intervals + 1) * p.interval, DIGIT * p.digits)
 
     def at(self, p: int) -> DesignInstance:
         if not self.loadable:

@@ -139,7 +139,8 @@ class Radix64K(DesignInstance):
     def load(self) -> Load | None:
         q, m = self.shape, self.shape.m
         unit = Multiples.cycles(q.bits, q.table_bits) if q.tables else m.r
-        return Load(m.r, m.modulus_digits, len(m.modulus_digits) + unit + 1) if q.loadable else None
+        cycles, radix = len(m.modulus_digits) + unit + 1, m.R.bit_length() - 1
+        return Load(m.r, m.modulus_digits, cycles, radix) if q.loadable else None
 
     def at(self, p: int) -> DesignInstance:
         if not self.shape.loadable:
