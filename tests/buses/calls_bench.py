@@ -303,6 +303,7 @@ CORES = {
     "no-two": ("P-256", "montgomery-array", {"operations": ("multiply-base",), "order": True, "threads": 2}),
     "p521": ("P-521", "montgomery-array", {"operations": POINTS, "order": True, "threads": 1}),
     "ed25519": ("Ed25519", "montgomery-array", {"operations": POINTS, "order": True, "threads": 2}),
+    "ed448": ("Ed448", "montgomery-array", {"operations": POINTS, "order": True, "threads": 1}),
     "x25519": ("Curve25519", "pseudo-mersenne", {"threads": 3}),
     "x448": ("Curve448", "montgomery-array", {"threads": 1}),
 }  # fmt: skip

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Protocols of the calls in C: X25519, X448, ECDH, ECDSA, Ed25519; results of other libraries, faults, wrong inputs."""
+"""Protocols of the calls in C: X25519, X448, ECDH, ECDSA, EdDSA; results of other libraries, faults, wrong inputs."""
 
 import hashlib
 import random
@@ -9,11 +9,14 @@ import pytest
 from calls_bench import NEUTRAL, NONCE, POINT, RANGE, RESULT, flipped, on, simulated
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from marks import long
 from modmill.cores.ecc.machine import ecc
-from modmill.numbers.curves.encoding import decode_edwards
+from modmill.numbers.curves.encoding import decode_edwards, edwards_size
 from modmill.numbers.curves.projective import multiples
+from modmill.studies.vectors.ecc_files import rfc8032, wycheproof
 
 RFC_7748 = {
     "x25519": (
@@ -176,65 +179,104 @@ def test_a_signature_on_the_simulated_bus(tmp_path):
     assert calls.bytes("ecdsa_verify", [], r, s, hashed, len(hashed), Q) == (0,)
 
 
-def ed25519(calls, seed, message):
+def edwards(calls, seed, message):
     """(error, signature, public key) of a message by the calls."""
-    error, key = calls.bytes("ed25519_public", [32], seed)
-    signed, signature = calls.bytes("ed25519_sign", [64], message, len(message), seed)
+    name, size = calls.c.ed, calls.c.ed_bytes
+    error, key = calls.bytes(f"{name}_public", [size], seed)
+    signed, signature = calls.bytes(f"{name}_sign", [2 * size], message, len(message), seed)
     return error or signed, signature, key
 
 
-@on("ed25519")
-@pytest.mark.parametrize("size", [0, 1, 47, 48, 63, 64, 79, 80, 200, 1023])
-def test_ed25519_signs_and_verifies_as_another_library_does(size, calls):
+def accepts(calls, signature, message, public):
+    """The error of a verification."""
+    return calls.bytes(f"{calls.c.ed}_verify", [], signature, message, len(message), public)[0]
+
+
+PRIVATE = {"ed25519": Ed25519PrivateKey, "ed448": Ed448PrivateKey}
+SIZES = {"ed25519": [0, 1, 47, 48, 63, 64, 79, 80, 200, 1023], "ed448": [0, 11, 12, 13, 68, 69, 1023]}
+
+
+@pytest.mark.parametrize(("calls", "size"), [(c, n) for c, sizes in SIZES.items() for n in sizes], indirect=["calls"])
+def test_eddsa_signs_and_verifies_as_another_library_does(size, calls):
     """Lengths at which a hash input fills a block or its length needs another one."""
-    rnd = random.Random(size)
-    seed, message = rnd.randbytes(32), rnd.randbytes(size)
-    key = Ed25519PrivateKey.from_private_bytes(seed)
+    rnd, each = random.Random(size), calls.c.ed_bytes
+    seed, message = rnd.randbytes(each), rnd.randbytes(size)
+    key = PRIVATE[calls.c.ed].from_private_bytes(seed)
     public = key.public_key().public_bytes_raw()
-    assert ed25519(calls, seed, message) == (0, key.sign(message), public)
-    assert calls.bytes("ed25519_verify", [], key.sign(message), message, size, public) == (0,)
-    for at in (0, 31, 32, 40):
+    assert edwards(calls, seed, message) == (0, key.sign(message), public)
+    assert accepts(calls, key.sign(message), message, public) == 0
+    for at in (0, each - 1, each, each + 8, 2 * each - 1):
         wrong = bytearray(key.sign(message))
         wrong[at] ^= 1
-        assert calls.bytes("ed25519_verify", [], bytes(wrong), message, size, public) == (RESULT,)
-    assert calls.bytes("ed25519_verify", [], key.sign(message), message + b"x", size + 1, public) == (RESULT,)
+        assert accepts(calls, bytes(wrong), message, public) == RESULT
+    assert accepts(calls, key.sign(message), message + b"x", public) == RESULT
 
 
-@on("ed25519")
-def test_an_ed25519_signature_has_one_form(calls):
+@pytest.mark.parametrize(
+    ("calls", "source"),
+    [("ed25519", "rfc"), ("ed448", "rfc"), long("ed25519", "wycheproof"), long("ed448", "wycheproof")],
+    indirect=["calls"],
+)
+def test_published_signatures(source, calls):
+    """Vectors without context: of RFC 8032 (for Ed25519 some of its table), and of Wycheproof."""
+    size, title = calls.c.ed_bytes, calls.core.curve.name
+    cases = [case for case in (rfc8032(1000) if source == "rfc" else wycheproof(calls.c.ed)) if case.curve == title]
+    found = set()
+    for case in cases:
+        if case.context or not case.reaches or case.result == "acceptable":
+            continue
+        if case.operation == "eddsa-sign":
+            assert edwards(calls, *case.item)[:2] == (0, case.expected), case.label
+        elif len(case.item[2]) == 2 * size:
+            key, message, signature = case.item
+            assert (accepts(calls, signature, message, key) == 0) == (case.result == "valid"), case.label
+        found.add((case.operation, case.result))
+    assert found >= {("eddsa-verify", "valid"), ("eddsa-verify", "invalid")}, cases[:1]
+
+
+@on("ed25519", "ed448")
+def test_an_eddsa_signature_has_one_form(calls):
     """S + n is refused, and as a public key a y that is not below p, one without an x, and x = 0 with a sign."""
-    curve, message, key = calls.core.curve, b"message", Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+    curve, message, size = calls.core.curve, b"message", calls.c.ed_bytes
+    key = PRIVATE[calls.c.ed].from_private_bytes(bytes(range(size)))
     public, signature = key.public_key().public_bytes_raw(), key.sign(message)
-    longer = signature[:32] + (int.from_bytes(signature[32:], "little") + curve.n).to_bytes(32, "little")
-    assert calls.bytes("ed25519_verify", [], longer, message, 7, public) == (RESULT,)
-    alone = next(y for y in range(2, 20) if not encodes(curve, y))
-    for y in (curve.p, curve.p + 1, alone, 1 | 1 << 255, curve.p - 1 | 1 << 255):
-        assert calls.bytes("ed25519_verify", [], signature, message, 7, y.to_bytes(32, "little")) == (POINT,)
-    for y in (1, 3):  # points, of which the first is the neutral element
+    S, top = int.from_bytes(signature[size:], "little"), 1 << 8 * size - 1
+    for longer in (S + curve.n, S | top):
+        assert accepts(calls, signature[:size] + longer.to_bytes(size, "little"), message, public) == RESULT
+    alone, other = (next(y for y in range(2, 40) if encodes(curve, y) == there) for there in (False, True))
+    unused = [other | top >> 1] if curve.bits % 8 == 0 else []  # a bit between y and the sign
+    for y in (curve.p, curve.p + 1, alone, 1 | top, curve.p - 1 | top, *unused):
+        assert accepts(calls, signature, message, y.to_bytes(size, "little")) == POINT
+    for y in (1, other):  # points, of which the first is the neutral element
         assert encodes(curve, y)
-        assert calls.bytes("ed25519_verify", [], signature, message, 7, y.to_bytes(32, "little")) == (RESULT,)
+        assert accepts(calls, signature, message, y.to_bytes(size, "little")) == RESULT
 
 
 def encodes(curve, y):
     """Whether a number encodes a point."""
     try:
-        decode_edwards(curve, y.to_bytes(32, "little"))
+        decode_edwards(curve, y.to_bytes(edwards_size(curve), "little"))
     except ValueError:
         return False
     return True
 
 
-@on("ed25519")
+def unreleased(calls):
+    size = calls.c.ed_bytes
+    return calls.bytes(f"{calls.c.ed}_sign", [2 * size], b"message", 7, bytes(range(size))) == (RESULT, bytes(2 * size))
+
+
+@on("ed25519", "ed448")
 @pytest.mark.parametrize("operation", ["multiply-base", "multiply-add", "multiply-two"])
-def test_an_ed25519_signature_with_a_fault_is_not_released(operation, calls):
+def test_an_eddsa_signature_with_a_fault_is_not_released(operation, calls):
     calls.bus.fault = flipped(operation, 3)
-    assert calls.bytes("ed25519_sign", [64], b"message", 7, bytes(range(32))) == (RESULT, bytes(64))
+    assert unreleased(calls)
 
 
-@on("ed25519")
+@on("ed25519", "ed448")
 def test_another_point_is_not_signed_with(calls):
     """A fault that gives r B a wrong value on the curve is found by the verification."""
     curve = calls.core.curve
     wrong = multiples(curve, [(5, curve.base)])
     calls.bus.fault = lambda name, numbers: [*wrong, *numbers[2:]] if name == "multiply-base" else numbers
-    assert calls.bytes("ed25519_sign", [64], b"message", 7, bytes(range(32))) == (RESULT, bytes(64))
+    assert unreleased(calls)

@@ -22,7 +22,8 @@ from modmill.engines.ecc.recoding import Both, Comb, Gray, Odd, Signed
 from modmill.engines.ecc.weierstrass import TwoScalars
 from modmill.engines.machine.layout import words_of
 from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
-from modmill.numbers.curves.named import CURVE448, CURVE25519, ED25519
+from modmill.numbers.curves.encoding import edwards_size
+from modmill.numbers.curves.named import CURVE448, CURVE25519, ED448, ED25519
 from modmill.numbers.primes import is_prime
 
 ERRORS = (
@@ -172,13 +173,21 @@ class Calls:
         return self.protocols and {"multiply-two", "quotients"} <= self.op.keys()
 
     @property
+    def ed(self) -> str:
+        """The signatures of RFC 8032 on this curve: ed25519, ed448 or empty."""
+        names: dict[Curve, str] = {ED25519: "ed25519", ED448: "ed448"}
+        return names.get(self.curve, "")
+
+    @property
+    def ed_bytes(self) -> int:
+        """Bytes of an encoded point."""
+        assert isinstance(self.curve, Edwards)
+        return edwards_size(self.curve)
+
+    @property
     def eddsa(self) -> bool:
-        """Whether there are calls for a public key and for a signature by Ed25519."""
-        return (
-            self.curve == ED25519
-            and self.bits >= self.order_bits
-            and {"multiply-base", "multiply-add"} <= self.op.keys()
-        )
+        """Whether there are calls for a public key and for a signature by Ed25519 or Ed448."""
+        return bool(self.ed) and self.bits >= self.order_bits and {"multiply-base", "multiply-add"} <= self.op.keys()
 
     @property
     def eddsa_verifies(self) -> bool:
@@ -217,7 +226,7 @@ class Calls:
         return {
             "c": self, "errors": ERRORS, "first_error": FIRST_ERROR, "words_for": words_for, "number": shown,
             "listed": listed, "signed_offset": signed_offset, "pow": pow, "sha512_first": first,
-            "sha512_rounds": rounds, "listed_long": partial(listed, bits=64),
+            "sha512_rounds": rounds, "keccak": Keccak.constants(), "listed_long": partial(listed, bits=64),
         }  # fmt: skip
 
 
@@ -250,6 +259,31 @@ def sha512_constants() -> tuple[list[int], list[int]]:
     the first 8 primes, and of the cube roots of the first 80. Source: FIPS 180-4, Sections 4.2.3 and 5.3.5."""
     primes = [n for n in range(2, 410) if is_prime(n)]
     return [isqrt(n << 128) % 2**64 for n in primes[:8]], [_cube_root(n << 192) % 2**64 for n in primes]
+
+
+@dataclass(frozen=True)
+class Keccak:
+    """Constants of Keccak-f[1600]. ``rounds``: of iota. ``lanes``: those to which steps of pi from (1, 0) on come,
+    (x, y) as x + 5 y. ``turns``: of rho, to the right. Source: FIPS 202, Sections 3.2.2 to 3.2.5."""
+
+    rounds: tuple[int, ...]
+    lanes: tuple[int, ...]
+    turns: tuple[int, ...]
+
+    @classmethod
+    def constants(cls) -> Keccak:
+        """The constants by their definitions."""
+        bits, register = [], 1
+        for _ in range(255):
+            bits.append(register & 1)
+            register = register << 1 ^ (0x171 if register >> 7 else 0)
+        rounds = tuple(sum(bits[(j + 7 * i) % 255] << (1 << j) - 1 for j in range(7)) for i in range(24))
+        lanes, turns, x, y = [], [], 1, 0
+        for t in range(24):
+            turns.append(-((t + 1) * (t + 2) // 2) % 64)
+            x, y = y, (2 * x + 3 * y) % 5
+            lanes.append(x + 5 * y)
+        return cls(rounds, tuple(lanes), tuple(turns))
 
 
 def _cube_root(number: int) -> int:
