@@ -74,6 +74,7 @@ EVP_MD *modmill_hash(const provider *of, const char *name)
 typedef struct {
     provider *of;
     const modmill_curve *curve; /* NULL: not known yet */
+    int sealed; /* its private half is never given away */
     int has_public, has_private;
     unsigned char public_key[POINT]; /* as TLS sends it */
     unsigned char private_key[NUMBER]; /* X25519, Ed25519: as in the RFC; else most significant byte first */
@@ -122,6 +123,7 @@ static void *key_dup(const void *from, int selection)
 
     if (made == NULL)
         return NULL;
+    made->sealed = old->sealed;
     if ((selection & OSSL_KEYMGMT_SELECT_PUBLIC_KEY) != 0 && old->has_public) {
         memcpy(made->public_key, old->public_key, sizeof made->public_key);
         made->has_public = 1;
@@ -131,6 +133,19 @@ static void *key_dup(const void *from, int selection)
         made->has_private = 1;
     }
     return made;
+}
+
+/* Take a key of the store, whose private half is never given away. */
+static void *key_load(const void *reference, size_t size)
+{
+    key **const from = (key **)(uintptr_t)reference;
+    key *const found = size == sizeof found ? *from : NULL;
+
+    if (found != NULL) {
+        *from = NULL; /* it is ours now */
+        found->sealed = 1;
+    }
+    return found;
 }
 
 static int key_has(const void *of, int selection)
@@ -258,6 +273,10 @@ static int key_export(void *from, int selection, OSSL_CALLBACK *give, void *argu
 
     if (old->curve == NULL)
         return 0;
+    if (old->sealed && (selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0) {
+        modmill_say(old->of, PROV_R_NOT_A_PRIVATE_KEY, "a key of the store does not give its private half away");
+        return 0;
+    }
     if (!old->curve->raw)
         *next++ = OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)old->curve->name, 0);
     if ((selection & OSSL_KEYMGMT_SELECT_PUBLIC_KEY) != 0 && make_public(old))
@@ -436,6 +455,7 @@ static const char *ec_operation(int operation)
 #define KEYS                                                                                                           \
     FUNCTION(OSSL_FUNC_KEYMGMT_FREE, key_free), FUNCTION(OSSL_FUNC_KEYMGMT_HAS, key_has),                              \
         FUNCTION(OSSL_FUNC_KEYMGMT_MATCH, key_match), FUNCTION(OSSL_FUNC_KEYMGMT_DUP, key_dup),                        \
+        FUNCTION(OSSL_FUNC_KEYMGMT_LOAD, key_load),                                                                    \
         FUNCTION(OSSL_FUNC_KEYMGMT_IMPORT, key_import), FUNCTION(OSSL_FUNC_KEYMGMT_EXPORT, key_export),                \
         FUNCTION(OSSL_FUNC_KEYMGMT_GET_PARAMS, key_get_params),                                                        \
         FUNCTION(OSSL_FUNC_KEYMGMT_GETTABLE_PARAMS, key_gettable),                                                     \
@@ -863,7 +883,7 @@ static const char PROPERTIES[] = "provider=modmill", RSA_NAME[] = "RSA";
 
 typedef struct {
     int operation;
-    const char *curve; /* "": any with ECDSA; "RSA": no curve */
+    const char *curve; /* "": any with ECDSA; "RSA": no curve; NULL: none is needed */
     OSSL_ALGORITHM algorithm;
 } offer;
 
@@ -877,7 +897,8 @@ static const offer offers[] = {
     {OSSL_OP_SIGNATURE, "ED25519", {"ED25519", PROPERTIES, message_signatures, "Ed25519"}},
     {OSSL_OP_KEYMGMT, RSA_NAME, {"RSA:rsaEncryption", PROPERTIES, modmill_rsa_keys, "RSA on Modmill's engine"}},
     {OSSL_OP_SIGNATURE, RSA_NAME, {"RSA:rsaEncryption", PROPERTIES, modmill_rsa_signatures, "RSA"}},
-    {OSSL_OP_ASYM_CIPHER, RSA_NAME, {"RSA:rsaEncryption", PROPERTIES, modmill_rsa_ciphers, "RSA"}}};
+    {OSSL_OP_ASYM_CIPHER, RSA_NAME, {"RSA:rsaEncryption", PROPERTIES, modmill_rsa_ciphers, "RSA"}},
+    {OSSL_OP_STORE, NULL, {"modmill", PROPERTIES, modmill_stores, "keys by reference"}}};
 
 #define OFFERS (sizeof offers / sizeof offers[0])
 
@@ -886,6 +907,8 @@ static int is_built_in(const char *name)
 {
     const modmill_curve *curve;
 
+    if (name == NULL)
+        return 1;
     if (strcmp(name, RSA_NAME) == 0)
         return modmill_rsas[0].key != NULL;
     if (name[0] != '\0')
@@ -893,6 +916,21 @@ static int is_built_in(const char *name)
     for (curve = modmill_curves; curve->name != NULL && curve->raw; curve++)
         ;
     return curve->name != NULL;
+}
+
+const OSSL_DISPATCH *modmill_keys(const char *type)
+{
+    const size_t size = strlen(type);
+    size_t k;
+
+    for (k = 0; k < OFFERS; k++) {
+        const char *const name = offers[k].algorithm.algorithm_names;
+
+        if (offers[k].operation == OSSL_OP_KEYMGMT && OPENSSL_strncasecmp(name, type, size) == 0 &&
+            (name[size] == '\0' || name[size] == ':') && is_built_in(offers[k].curve))
+            return offers[k].algorithm.implementation;
+    }
+    return NULL;
 }
 
 /* The algorithms of an operation that are built in; OpenSSL takes the others elsewhere. */

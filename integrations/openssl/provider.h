@@ -17,7 +17,7 @@
 #include <openssl/rand.h>
 #include <string.h>
 
-#define OPERATIONS (OSSL_OP_ASYM_CIPHER + 1) /* the numbers of the operations here are below it */
+#define OPERATIONS (OSSL_OP_STORE + 1) /* the numbers of the operations here are below it */
 #define MOST_OFFERS 8
 
 typedef struct {
@@ -40,6 +40,10 @@ int modmill_set_int(OSSL_PARAM params[], const char *name, int value);
 /* A hash of another provider; NULL after an error. */
 EVP_MD *modmill_hash(const provider *of, const char *name);
 
+/* Functions for keys of a type, as OpenSSL names it; NULL: no engine is built in. */
+const OSSL_DISPATCH *modmill_keys(const char *type);
+
+extern const OSSL_DISPATCH modmill_stores[];
 extern const OSSL_DISPATCH modmill_rsa_keys[], modmill_rsa_signatures[], modmill_rsa_ciphers[];
 
 #endif

@@ -26,6 +26,7 @@ static const char *const names[NUMBERS] = {
 
 typedef struct {
     provider *of;
+    int sealed;               /* its private half is never given away */
     BIGNUM *numbers[NUMBERS]; /* NULL: not there */
     size_t bits;              /* of a key that will be made */
 } key;
@@ -63,6 +64,8 @@ static void *key_dup(const void *from, int selection)
     key *const made = key_new(old->of);
     size_t k;
 
+    if (made != NULL)
+        made->sealed = old->sealed;
     for (k = 0; made != NULL && k < NUMBERS; k++)
         if (old->numbers[k] != NULL && selected(k, selection)) {
             made->numbers[k] = BN_dup(old->numbers[k]);
@@ -72,6 +75,19 @@ static void *key_dup(const void *from, int selection)
             }
         }
     return made;
+}
+
+/* Take a key of the store, whose private half is never given away. */
+static void *key_load(const void *reference, size_t size)
+{
+    key **const from = (key **)(uintptr_t)reference;
+    key *const found = size == sizeof found ? *from : NULL;
+
+    if (found != NULL) {
+        *from = NULL; /* it is ours now */
+        found->sealed = 1;
+    }
+    return found;
 }
 
 static int key_has(const void *of, int selection)
@@ -141,10 +157,16 @@ static int key_export(void *from, int selection, OSSL_CALLBACK *give, void *argu
 {
     const key *const old = from;
     OSSL_PARAM params[NUMBERS + 1], *next = params;
-    unsigned char *const native = OPENSSL_secure_zalloc(NUMBERS * BYTES);
+    unsigned char *native;
     size_t k;
-    int done = native != NULL;
+    int done;
 
+    if (old->sealed && (selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0) {
+        modmill_say(old->of, PROV_R_NOT_A_PRIVATE_KEY, "a key of the store does not give its private half away");
+        return 0;
+    }
+    native = OPENSSL_secure_zalloc(NUMBERS * BYTES);
+    done = native != NULL;
     for (k = 0; done && k < NUMBERS; k++)
         if (old->numbers[k] != NULL && selected(k, selection)) {
             const int size = BN_num_bytes(old->numbers[k]) + (BN_is_zero(old->numbers[k]) ? 1 : 0);
@@ -169,7 +191,8 @@ static int key_get_params(void *of, OSSL_PARAM params[])
         return 0;
     for (k = 0; k < NUMBERS; k++) {
         found = OSSL_PARAM_locate(params, names[k]);
-        if (found != NULL && (asked->numbers[k] == NULL || !OSSL_PARAM_set_BN(found, asked->numbers[k])))
+        if (found != NULL && ((asked->sealed && k != MODMILL_N && k != MODMILL_E) || asked->numbers[k] == NULL ||
+                              !OSSL_PARAM_set_BN(found, asked->numbers[k])))
             return 0;
     }
     found = OSSL_PARAM_locate(params, OSSL_PKEY_PARAM_DEFAULT_DIGEST);
@@ -249,7 +272,8 @@ static const char *operation_name(int operation)
 const OSSL_DISPATCH modmill_rsa_keys[] = {
     FUNCTION(OSSL_FUNC_KEYMGMT_NEW, key_new), FUNCTION(OSSL_FUNC_KEYMGMT_FREE, key_free),
     FUNCTION(OSSL_FUNC_KEYMGMT_HAS, key_has), FUNCTION(OSSL_FUNC_KEYMGMT_MATCH, key_match),
-    FUNCTION(OSSL_FUNC_KEYMGMT_DUP, key_dup), FUNCTION(OSSL_FUNC_KEYMGMT_IMPORT, key_import),
+    FUNCTION(OSSL_FUNC_KEYMGMT_DUP, key_dup),
+    FUNCTION(OSSL_FUNC_KEYMGMT_LOAD, key_load), FUNCTION(OSSL_FUNC_KEYMGMT_IMPORT, key_import),
     FUNCTION(OSSL_FUNC_KEYMGMT_EXPORT, key_export), FUNCTION(OSSL_FUNC_KEYMGMT_IMPORT_TYPES, key_types),
     FUNCTION(OSSL_FUNC_KEYMGMT_EXPORT_TYPES, key_types), FUNCTION(OSSL_FUNC_KEYMGMT_GET_PARAMS, key_get_params),
     FUNCTION(OSSL_FUNC_KEYMGMT_GETTABLE_PARAMS, key_gettable), FUNCTION(OSSL_FUNC_KEYMGMT_GEN_INIT, gen_init),

@@ -106,11 +106,12 @@ class OpenSsl:
 
     def __init__(self, folder, build):
         self.folder, self._build = folder, build
+        self.configuration = str(build / "openssl.cnf")
 
-    def __call__(self, *arguments, stdin=None, **environment):
+    def __call__(self, *arguments, stdin=None, text=True, **environment):
         kept = {k: v for k, v in os.environ.items() if k != "OPENSSL_CONF"}
         command = ["openssl", *arguments]
-        more = {"capture_output": True, "text": True, "timeout": 120, "stdin": stdin}
+        more = {"capture_output": True, "text": text, "timeout": 120, "stdin": stdin}
         return subprocess.run(command, cwd=self.folder, env=kept | environment, **more)
 
     def plain(self, *arguments):
@@ -120,7 +121,7 @@ class OpenSsl:
 
     def core(self, *arguments):
         first, *others = arguments
-        return self(first, *PREFER, *others, OPENSSL_CONF=str(self._build / "openssl.cnf"))
+        return self(first, *PREFER, *others, OPENSSL_CONF=self.configuration)
 
     def done(self, *arguments):
         done = self.core(*arguments)
@@ -149,10 +150,10 @@ def jobs(server):
     return server._bus.read(register_map(server.device)["JOBS"].offset)[0]
 
 
-def commands(page):
-    """The shell blocks of a page of docs/."""
+def commands(page, kind="sh"):
+    """The shell blocks of a page of docs/ of one kind."""
     text = (ROOT / "docs" / page).read_text()
-    return "".join(re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    return "".join(re.findall(rf"^```{kind}\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
 
 
 def free_port():
@@ -161,14 +162,14 @@ def free_port():
         return str(free.getsockname()[1])
 
 
-def run_page(text, changes, folder, seconds):
+def run_page(text, changes, folder, seconds, status=0):
     """The output of commands in a folder, with changes that must apply; what they start ends with them."""
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
     (folder / "page.sh").write_text("set -em\ntrap 'kill $(jobs -p); wait' EXIT\n" + text)
     done = subprocess.run(["bash", "page.sh"], cwd=folder, capture_output=True, text=True, timeout=seconds)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.returncode == status, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
 
 
@@ -297,10 +298,11 @@ def test_a_key_that_is_too_long_is_refused(openssl, devices):
     assert done.returncode != 0 and "no engine for primes of 1024 bits is built in" in done.stderr
 
 
-def test_tls_with_an_rsa_certificate(openssl, devices):
-    """The certificate is signed by its key in the core, and so is the handshake."""
+@pytest.mark.parametrize("key", ["key", "modmill:key=key"])
+def test_tls_with_an_rsa_certificate(key, openssl, devices):
+    """The certificate is signed by its key in the core, and so is the handshake; also with a key by reference."""
     openssl.rsa()
-    request = "req", "-x509", "-new", "-key", "key", "-subj", "/CN=localhost", "-days", "3", "-out", "certificate"
+    request = "req", "-x509", "-new", "-key", key, "-subj", "/CN=localhost", "-days", "3", "-out", "certificate"
     openssl.done(*request)
     before = jobs(devices[RSA])
     port = free_port()
@@ -313,7 +315,7 @@ def test_tls_with_an_rsa_certificate(openssl, devices):
         "-cert",
         "certificate",
         "-key",
-        "key",
+        key,
         *least,
         "-naccept",
         "1",
@@ -330,6 +332,108 @@ def test_tls_with_an_rsa_certificate(openssl, devices):
             running.kill()
     assert "Verify return code: 0 (ok)" in done.stdout and "Peer signature type: RSA-PSS" in done.stdout, done.stdout
     assert jobs(devices[RSA]) == before + 2
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="needs nginx")
+@pytest.mark.parametrize("served_here", [True, False])
+def test_nginx(served_here, request, build, tmp_path):
+    """The commands of docs/openssl.md serve a page; without the devices there is no handshake."""
+    if served_here:
+        before = {name: jobs(server) for name, server in request.getfixturevalue("devices").items()}
+    port = free_port()
+    configuration = (ROOT / "integrations" / "openssl" / "nginx.conf").read_text()
+    assert "44331" in configuration
+    (tmp_path / "nginx.conf").write_text(configuration.replace("44331", port))
+    (folder := tmp_path / "build").mkdir()
+    user = " -g 'user root;'" * (os.geteuid() == 0)
+    changes = {
+        "integrations/openssl/build": str(folder), "$PWD/prefer.cnf": str(build / "prefer.cnf"), "44331": port,
+        "-c nginx.conf": f"-c nginx.conf{user}",
+    }  # fmt: skip
+    shown = run_page(commands("openssl.md", "bash"), changes, tmp_path, 200, status=0 if served_here else 1)
+    assert ("HTTP/1.1 200 OK" in shown and "signed in a core" in shown) == served_here
+    assert ("Verify return code: 0 (ok)" in shown and "Server Temp Key: X25519" in shown) == served_here
+    if served_here:
+        after = {name: jobs(server) for name, server in request.getfixturevalue("devices").items()}
+        assert {name for name in after if after[name] > before[name]} == {"x25519", "p256"}
+
+
+STORED = {
+    "EC": ("-algorithm", "EC", "-pkeyopt", "group:P-256"),
+    "ED25519": ("-algorithm", "ED25519"),
+    "RSA": ("-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"),
+}
+REFERENCE = "modmill:key=key"
+
+
+def gives_away(openssl):
+    """Whether the private half of the key can be written, in any of some forms."""
+    forms = [(), ("-traditional",), ("-text", "-noout"), ("-outform", "DER")]
+    found = [
+        openssl(*("pkey", *PREFER, "-in", REFERENCE, *form), text=False, OPENSSL_CONF=openssl.configuration)
+        for form in forms
+    ]
+    return any(done.returncode == 0 or re.search(b"PRIVATE|priv:|Exponent:", done.stdout) for done in found)
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_a_key_by_reference(kind, openssl, devices):
+    """It signs in the core, a certificate too, and only its public half can be written."""
+    openssl.plain("genpkey", *STORED[kind], "-aes256", "-pass", "pass:word", "-out", "key")
+    password = "-passin", "pass:word"
+    openssl.plain("pkey", *password, "-in", "key", "-pubout", "-out", "public")
+    (openssl.folder / "message").write_text("message")
+    device = devices[{"EC": "p256", "ED25519": "ed25519", "RSA": RSA}[kind]]
+    before = jobs(device)
+    sign = "pkeyutl", "-sign", "-rawin", *password, "-inkey", REFERENCE, "-in", "message", "-out", "signature"
+    openssl.done(*sign, *(() if kind == "ED25519" else ("-digest", "sha256")))
+    assert jobs(device) >= before + 2
+    verify = "pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", "public", "-sigfile", "signature", "-in", "message"
+    openssl.plain(*verify, *(() if kind == "ED25519" else ("-digest", "sha256")))
+    openssl.done("pkey", *password, "-in", REFERENCE, "-pubout", "-out", "again")
+    assert (openssl.folder / "again").read_text() == (openssl.folder / "public").read_text()
+    request = "req", "-x509", "-new", *password, "-key", REFERENCE, "-subj", "/CN=localhost", "-out", "certificate"
+    openssl.done(*request)
+    assert "OK" in openssl.plain("verify", "-CAfile", "certificate", "certificate").stdout
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_a_key_by_reference_keeps_its_private_half(kind, openssl, devices):
+    openssl.plain("genpkey", *STORED[kind], "-out", "key")
+    assert not gives_away(openssl)
+    before = {name: jobs(server) for name, server in devices.items()}
+    openssl.plain("genpkey", *STORED["EC"], "-out", "peer")
+    openssl.plain("pkey", "-in", "peer", "-pubout", "-out", "peer.public")
+    done = openssl.core("pkeyutl", "-derive", "-inkey", REFERENCE, "-peerkey", "peer.public", "-out", "secret")
+    assert (done.returncode == 0) == (kind == "EC"), done.stderr
+    assert jobs(devices["p256"]) == before["p256"] + (kind == "EC")
+
+
+def test_wrong_references_are_refused(openssl, devices):
+    (openssl.folder / "text").write_text("no key")
+    openssl.plain("genpkey", "-algorithm", "EC", "-pkeyopt", "group:P-384", "-out", "other")
+    openssl.plain("genpkey", "-algorithm", "X448", "-out", "x448")
+    for uri, reason in (
+        ("modmill:text", "a key is named by modmill:key=FILE"), ("modmill:key=none", "none holds no private key"),
+        ("modmill:key=text", "text holds no private key"), ("modmill:key=", "holds no private key"),
+        ("modmill:key=other", "no engine is built in for the curve secp384r1"),
+        ("modmill:key=x448", "no engine is built in for a key of type X448"),
+    ):  # fmt: skip
+        done = openssl.core("dgst", "-sha256", "-sign", uri, "-out", "made", "text")
+        assert done.returncode != 0 and reason in done.stderr, done.stderr
+
+
+def test_a_planted_leak_of_a_key_by_reference_is_found(openssl, cores, mill, devices, tmp_path):
+    source, folder = tmp_path / "source", tmp_path / "planted"
+    shutil.copytree(ROOT / "integrations" / "openssl", source, ignore=shutil.ignore_patterns("build"))
+    text = (source / "provider.c").read_text()
+    assert "if (old->sealed &&" in text
+    (source / "provider.c").write_text(text.replace("if (old->sealed &&", "if (0 &&"))
+    shutil.copytree(cores, folder)
+    make(folder, mill, source=source)
+    openssl.plain("genpkey", *STORED["EC"], "-out", "key")
+    openssl.configuration = str(folder / "openssl.cnf")
+    assert gives_away(openssl)
 
 
 def test_what_is_not_built_in_is_left_to_others(openssl, devices):
@@ -352,7 +456,7 @@ def test_valgrind_finds_nothing(openssl, devices):
     for first, *others in (
         ("dgst", "-sha256", *PSS, "-sign", "rsa", "message"), ("dgst", "-sha256", "-sign", "key", "message"),
         ("pkeyutl", "-decrypt", "-inkey", "rsa", *OAEP, "-in", "sealed"),
-        ("pkeyutl", "-derive", "-inkey", "key", "-peerkey", "public"),
+        ("pkeyutl", "-derive", "-inkey", "modmill:key=key", "-peerkey", "public"),
         ("pkeyutl", "-sign", "-rawin", "-inkey", "edwards", "-in", "message"),
     ):  # fmt: skip
         command = [*checked, "openssl", first, *PREFER, *others]
