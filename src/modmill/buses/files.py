@@ -10,6 +10,7 @@ TOP.h, TOP.c     C99 header and driver
 TOP_calls.h, TOP_calls.c  calls in C99 above the driver
 TOP.py           Python map
 modmill_socket.h the driver's way to a device of ``modmill serve``
+modmill_uio.h    the driver's way to a device of Linux's UIO
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def names(top: str) -> dict[str, str]:
     return {
         "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "bus.xml": "bus.xml.j2",
         f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
-        "modmill_socket.h": "socket.h.j2",
+        "modmill_socket.h": "socket.h.j2", "modmill_uio.h": "uio.h.j2",
     }  # fmt: skip
 
 

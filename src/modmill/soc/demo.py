@@ -49,7 +49,8 @@ JOBS = {
 """The jobs of an operation; the last two of p256 verify the signature before it is released."""
 TITLES = {"x25519": "X25519", "p256": "ECDSA on P-256", "rsa": f"RSA-{RSA_BITS} with the CRT"}
 NAMES = (
-    "system.v", "bench.v", "firmware.hex", "board.c", "board.h", "demo.c", "data.h", START, SCRIPT, "modmill_socket.h",
+    "system.v", "bench.v", "firmware.hex", "board.c", "board.h", "demo.c", "data.h", START, SCRIPT,
+    "modmill_socket.h", "modmill_uio.h",
     *(f"{top}{end}" for top in JOBS for end in (".c", ".h", "_calls.c", "_calls.h")),
 )  # fmt: skip
 """The files of the demonstration."""
