@@ -11,6 +11,8 @@ TOP_calls.h, TOP_calls.c  calls in C99 above the driver
 TOP.py           Python map
 modmill_socket.h the driver's way to a device of ``modmill serve``
 modmill_uio.h    the driver's way to a device of Linux's UIO
+TOP_bus.core, bus_bench.v  FuseSoC's description of bus.v, and a bench
+vivado.tcl, quartus.tcl    scripts that make a project of bus.v
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from modmill.buses import serve
 from modmill.buses.adapters import Bus
 from modmill.buses.device import Device
 from modmill.buses.front import INTERRUPT, module_name, whole
-from modmill.buses.registers import CAUSES, SPAN, register_map
-from modmill.report.sheet import identifier
+from modmill.buses.registers import CAUSES, SPAN, Field, Register, register_map
+from modmill.flow.lint import OPTIONS
+from modmill.report.sheet import identifier, packaging_name
 from modmill.version import __version__
 
 VERILOG = "bus.v"
@@ -58,12 +61,18 @@ def logical(port: str) -> str:
     return _LOGICAL.get(port, port.removeprefix("s_axi_").upper())
 
 
+def _field(register: Register, name: str) -> Field:
+    return next(field for field in register.fields if field.name == name)
+
+
 def names(top: str) -> dict[str, str]:
     """The template of each file that is rendered, by the file's name."""
     return {
         "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "bus.xml": "bus.xml.j2",
         f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
         "modmill_socket.h": "socket.h.j2", "modmill_uio.h": "uio.h.j2",
+        f"{top}_bus.core": "bus.core.j2", "bus_bench.v": "bench.v.j2", "vivado.tcl": "vivado.tcl.j2",
+        "quartus.tcl": "quartus.tcl.j2",
     }  # fmt: skip
 
 
@@ -89,7 +98,9 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
         "title": f"{device.top} behind {bus.title}", "version": __version__, "span": SPAN, "ports": ports,
         "logical_ports": [(logical(name), name) for name in bus.adapter.ports],
         **(device.calls.context() if device.calls else {}),
-        "serve": serve, "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
+        "serve": serve, "vlnv": packaging_name(module_name(device.top), __version__), "lint": OPTIONS, "field": _field,
+        "cause_numbers": {name: number for number, (name, _) in enumerate(CAUSES)},
+        "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
     }  # fmt: skip
     found = names(device.top)
     if device.calls:
@@ -121,10 +132,15 @@ driver: {device.calls.ABOUT}.
         more = """There is no call in C for the product: it needs two operands, binary numbers or
 digits, and a modulus whose words C can make.
 """
+    vlnv = packaging_name(module_name(top), __version__)
     return f"""
 ## Behind {bus.title}
 `{VERILOG}` holds the module `{module_name(device.top)}`: {bus.title} front and `{top}` in one file, which replaces the
 Verilog file of `{top}` alone. Its ports are `clk`, `rst`, those of the bus, and `{INTERRUPT}`, the interrupt, which is
 high while an enabled event stands. `registers.md` describes the registers; `registers.rdl` (SystemRDL) and `bus.xml`
 (IP-XACT) say the same to tools; `{top}.h` and `{top}.c` are a driver in C99; `{top}.py` is a map for Python.
-{more}"""
+{more}`fusesoc --cores-root . run --target sim {vlnv}` reads and writes registers
+through the bus, in Icarus Verilog (`iverilog` of Debian); `--target lint` is Verilator's, and `--target synth` counts
+cells of ECP5 with a Yosys that knows Tcl (`yosys` of Debian). `vivado.tcl` and `quartus.tcl` make projects of
+`{VERILOG}`; they were not run here.
+"""

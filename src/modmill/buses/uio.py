@@ -41,7 +41,7 @@ class UioBus:
         return False
 
     def wait(self, cycles: int, *, interrupt: bool = False) -> int:
-        """Wait for an interrupt, if asked for, at most the seconds of the bus. Returns ``cycles``, which nobody counts."""
+        """Wait for an interrupt, if asked for, at most the seconds of the bus. Returns ``cycles``; none are counted."""
         if interrupt:
             os.write(self._interrupts, (1).to_bytes(4, "little"))  # the kernel masks an interrupt that it reports
             if select.select([self._interrupts], [], [], self._seconds)[0]:

@@ -13,6 +13,11 @@ from modmill.flow.modules import COMMENT
 _CHECKED = ("UNDRIVEN", "MULTIDRIVEN", "PINMISSING", "LATCH", "IMPLICIT")
 _UNCHECKED = ("WIDTH", "CASEOVERLAP", "UNOPTFLAT", "MULTITOP")
 """Warnings that are off: implicit extension and priority cases are intended; a carry chain in one vector is no loop."""
+OPTIONS = (
+    "--language", "1364-2001", "-Wno-style", *(f"-Wwarn-{name}" for name in _CHECKED),
+    *(f"-Wno-{name}" for name in _UNCHECKED),
+)  # fmt: skip
+"""Options of Verilator for these checks, with which each finding ends a run."""
 _SYSTEM_TASK = re.compile(r"\$(?!(?:un)?signed\b)\w+|`\w+")
 _FINDING = re.compile(r"^%(?:Error|Warning)[^\n]*", re.MULTILINE)
 
@@ -26,9 +31,7 @@ def lint(verilog: str, top: str = "core") -> list[str]:
     """
     with tempfile.TemporaryDirectory(prefix="modmill-lint-") as folder:
         Path(folder, "core.v").write_text(verilog)
-        command = tools.verilator("--lint-only", "--language", "1364-2001", "--top-module", top)
-        command += ["-Wno-fatal", "-Wno-style", *(f"-Wwarn-{name}" for name in _CHECKED)]
-        command += [*(f"-Wno-{name}" for name in _UNCHECKED), "core.v"]
+        command = tools.verilator("--lint-only", "-Wno-fatal", "--top-module", top, *OPTIONS, "core.v")
         # Exit code 1 means findings here, so the printed text decides.
         text = tools.run(command, name="verilator", cwd=Path(folder), codes=(0, 1))
     return [line for line in _FINDING.findall(text) if "Exiting due to" not in line]
