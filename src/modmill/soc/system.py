@@ -29,6 +29,8 @@ from modmill.version import __version__
 
 WORDS = 1 << 16
 """Words of the memory: 256 KiB."""
+CONSOLE = 0x10000000
+"""Address of the console, a multiple of 8; behind its word is that of the end."""
 FIRST_ADDRESS = 0x20000000
 """Address of the first device; each of the others is `SPAN` bytes behind the one before."""
 FIRST_INTERRUPT = 3
@@ -104,7 +106,7 @@ class System:
         """A template of this folder for the system."""
         return rendered(name, {
             "parts": self.parts, "words": WORDS, "address_bits": (WORDS - 1).bit_length(),
-            "first_interrupt": FIRST_INTERRUPT,
+            "first_interrupt": FIRST_INTERRUPT, "console": CONSOLE,
             "irq_enable": register_map(self.parts[0].device)["IRQ_ENABLE"].offset,
         })  # fmt: skip
 

@@ -3,8 +3,8 @@
 /* Console, cycles and interrupts of the system, and what a compiler expects of a C library. */
 #include "board.h"
 
-#define CONSOLE ((volatile uint32_t *)0x10000000u)
-#define END ((volatile uint32_t *)0x10000004u)
+#define CONSOLE ((volatile uint32_t *)BOARD_CONSOLE)
+#define END (CONSOLE + 1)
 #define FAULTS 6u          /* an illegal instruction, a misaligned access */
 #define LONGEST_SLEEP 4096 /* cycles, after which a driver reads STATUS although no interrupt came */
 
