@@ -51,7 +51,7 @@ def described(core: EccCore | EngineCore | Core) -> Device:
     """The device of a core, without its Verilog."""
     digest = "sha256:" + "12345678" * 8
     if isinstance(core, Core):
-        return multiplier_device(core.contract, core.top, digest, core.calls)
+        return multiplier_device(core.fitted, core.contract, core.top, digest, calls=core.calls)
     commands, bits, lay = core.commands, core.fitted.p.bit_length(), core.layout
     return Device(core.KIND, core.top, digest, bits, lay.number_words, lay.threads, commands, calls=core.calls)
 

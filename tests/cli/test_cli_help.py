@@ -114,7 +114,7 @@ def documented():
     for page in pages:
         for block in re.findall(r"^```[a-z]*\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
             for line in block.replace("\\\n", " ").splitlines():
-                line = re.split(r"\s+#|\s[|>&]+\s", line.removeprefix("$ "))[0].strip()
+                line = re.split(r"\s+#|\s[|>&]+(?:\s|$)", line.removeprefix("$ "))[0].strip()
                 if line.startswith(("./mill ", "modmill ")) and not re.search(r"\.\.\.|\b[A-Z]{3,}\b(?!-)", line):
                     yield pytest.param(line, id=f"{page.stem}: {line}")
 

@@ -75,7 +75,7 @@ class ScriptPlayer(wiring.Component):
     ``ended``: at its end, with ``failed`` if an answer differs. ``constant``: the constant register with number
     ``place`` two cycles ago, 0 for others.
 
-    Cost on ECP5: about 100 LUTs and 2 block RAMs. Latency: `device.PACE` cycles an entry.
+    Cost on ECP5: about 100 LUTs and 2 block RAMs. Latency: that of the memory and its control, 6 cycles an entry.
     """
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:
