@@ -76,7 +76,7 @@ def test_no_wrong_mutant_is_proved(tmp_path):
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("(S1 & S2) |", "(S1 & ~S2) |"), ("S1 ^ S2 ^ T", "S1 ^ S2 ^ ~T"), ("S1_after[0] ^ S2_after[0]", "S1_after[0]"),
+        long("(S1 & S2) |", "(S1 & ~S2) |"), ("S1 ^ S2 ^ T", "S1 ^ S2 ^ ~T"), ("S1_after[0] ^ S2_after[0]", "S1_after[0]"),
         ("fits ? difference : number", "number"), ("S2 <= accept", "S2 <= last"),
     ],
 )  # fmt: skip
