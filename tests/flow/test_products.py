@@ -8,6 +8,7 @@ from math import ceil
 
 import pytest
 
+from marks import long
 from modmill.cores.multiplier.build import build
 from modmill.cores.proof import prove
 from modmill.flow.mutate import ENABLES, mutate
@@ -76,8 +77,8 @@ def test_no_wrong_mutant_is_proved(tmp_path):
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        long("(S1 & S2) |", "(S1 & ~S2) |"), ("S1 ^ S2 ^ T", "S1 ^ S2 ^ ~T"), ("S1_after[0] ^ S2_after[0]", "S1_after[0]"),
-        ("fits ? difference : number", "number"), ("S2 <= accept", "S2 <= last"),
+        long("(S1 & S2) |", "(S1 & ~S2) |"), ("S1 ^ S2 ^ T", "S1 ^ S2 ^ ~T"),
+        ("S1_after[0] ^ S2_after[0]", "S1_after[0]"), ("fits ? difference : number", "number"), ("S2 <= accept", "S2 <= last"),
     ],
 )  # fmt: skip
 def test_a_wrong_carry_save_addition_is_not_proved(right, wrong):
