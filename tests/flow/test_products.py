@@ -78,7 +78,8 @@ def test_no_wrong_mutant_is_proved(tmp_path):
     ("right", "wrong"),
     [
         long("(S1 & S2) |", "(S1 & ~S2) |"), ("S1 ^ S2 ^ T", "S1 ^ S2 ^ ~T"),
-        ("S1_after[0] ^ S2_after[0]", "S1_after[0]"), ("fits ? difference : number", "number"), ("S2 <= accept", "S2 <= last"),
+        ("S1_after[0] ^ S2_after[0]", "S1_after[0]"), ("fits ? difference : number", "number"),
+        ("S2 <= accept", "S2 <= last"),
     ],
 )  # fmt: skip
 def test_a_wrong_carry_save_addition_is_not_proved(right, wrong):
