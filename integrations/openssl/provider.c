@@ -69,6 +69,22 @@ EVP_MD *modmill_hash(const provider *of, const char *name)
     return found;
 }
 
+void *modmill_taken(const void *reference, size_t size)
+{
+    void **const from = (void **)(uintptr_t)reference;
+    void *const found = size == sizeof found ? *from : NULL;
+
+    if (found != NULL)
+        *from = NULL; /* it is the caller's now */
+    return found;
+}
+
+int modmill_refused(const provider *of)
+{
+    modmill_say(of, PROV_R_NOT_A_PRIVATE_KEY, "a key of the store does not give its private half away");
+    return 0;
+}
+
 /* --------------------------------------------------------------------------------------------------------- keys */
 
 typedef struct {
@@ -138,13 +154,10 @@ static void *key_dup(const void *from, int selection)
 /* Take a key of the store, whose private half is never given away. */
 static void *key_load(const void *reference, size_t size)
 {
-    key **const from = (key **)(uintptr_t)reference;
-    key *const found = size == sizeof found ? *from : NULL;
+    key *const found = modmill_taken(reference, size);
 
-    if (found != NULL) {
-        *from = NULL; /* it is ours now */
+    if (found != NULL)
         found->sealed = 1;
-    }
     return found;
 }
 
@@ -273,10 +286,8 @@ static int key_export(void *from, int selection, OSSL_CALLBACK *give, void *argu
 
     if (old->curve == NULL)
         return 0;
-    if (old->sealed && (selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0) {
-        modmill_say(old->of, PROV_R_NOT_A_PRIVATE_KEY, "a key of the store does not give its private half away");
-        return 0;
-    }
+    if (old->sealed && (selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0)
+        return modmill_refused(old->of);
     if (!old->curve->raw)
         *next++ = OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)old->curve->name, 0);
     if ((selection & OSSL_KEYMGMT_SELECT_PUBLIC_KEY) != 0 && make_public(old))

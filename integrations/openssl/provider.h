@@ -40,6 +40,12 @@ int modmill_set_int(OSSL_PARAM params[], const char *name, int value);
 /* A hash of another provider; NULL after an error. */
 EVP_MD *modmill_hash(const provider *of, const char *name);
 
+/* The key behind a reference of the store, which has it no longer; NULL: it has none. */
+void *modmill_taken(const void *reference, size_t size);
+
+/* 0, after telling that a key does not give its private half away. */
+int modmill_refused(const provider *of);
+
 /* Functions for keys of a type, as OpenSSL names it; NULL: no engine is built in. */
 const OSSL_DISPATCH *modmill_keys(const char *type);
 

@@ -80,13 +80,10 @@ static void *key_dup(const void *from, int selection)
 /* Take a key of the store, whose private half is never given away. */
 static void *key_load(const void *reference, size_t size)
 {
-    key **const from = (key **)(uintptr_t)reference;
-    key *const found = size == sizeof found ? *from : NULL;
+    key *const found = modmill_taken(reference, size);
 
-    if (found != NULL) {
-        *from = NULL; /* it is ours now */
+    if (found != NULL)
         found->sealed = 1;
-    }
     return found;
 }
 
@@ -161,10 +158,8 @@ static int key_export(void *from, int selection, OSSL_CALLBACK *give, void *argu
     size_t k;
     int done;
 
-    if (old->sealed && (selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0) {
-        modmill_say(old->of, PROV_R_NOT_A_PRIVATE_KEY, "a key of the store does not give its private half away");
-        return 0;
-    }
+    if (old->sealed && (selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0)
+        return modmill_refused(old->of);
     native = OPENSSL_secure_zalloc(NUMBERS * BYTES);
     done = native != NULL;
     for (k = 0; done && k < NUMBERS; k++)

@@ -8,9 +8,11 @@ integers, `PowerStandIn` by powers of integers.
 
 import ctypes
 import random
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +63,29 @@ def compiled(core, folder, device=None):
     for name, text in descriptions(device or described(core), BUS).items():
         (folder / name).write_text(text)
     return linked(folder, core.top)
+
+
+def compiles(folder, *words):
+    """The compiler of the tests takes these words without a warning."""
+    done = subprocess.run([*ZIG, *STRICT, *words], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def compiles_for_rv32i(folder, top):
+    """The calls compile for RISC-V, and need no multiplication from a library."""
+    compiles(folder, "-target", "riscv32-freestanding", "-mcpu=generic_rv32", "-c", f"{top}_calls.c", "-o", "calls.o")
+    assert b"__mul" not in (folder / "calls.o").read_bytes()
+
+
+def documented_example_compiles(core, bus, folder, declared, *options):
+    """The example of docs/buses.md for these calls compiles. ``declared``: the prototype of its function."""
+    page, top = (Path(__file__).parents[2] / "docs" / "buses.md").read_text(), core.top
+    (example,) = re.findall(rf'^```c\n(#include "{top}_calls.h".*?)^```', page, re.DOTALL | re.MULTILINE)
+    for name, text in descriptions(described(core), bus).items():
+        (folder / name).write_text(text)
+    first = f"static {top}_engine"
+    (folder / "example.c").write_text(example.replace(first, f"{declared};\n{first}"))
+    compiles(folder, *options, "-c", "example.c", "-o", "example.o")
 
 
 def linked(folder, top="ecc"):

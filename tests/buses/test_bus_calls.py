@@ -5,9 +5,6 @@
 import contextlib
 import ctypes
 import random
-import re
-import subprocess
-from pathlib import Path
 
 import pytest
 from calls_bench import (
@@ -19,13 +16,13 @@ from calls_bench import (
     POINTS,
     RANGE,
     RESULT,
-    STRICT,
     TIMEOUT,
-    ZIG,
     Calls,
     StandIn,
     compiled,
+    compiles_for_rv32i,
     described,
+    documented_example_compiles,
     flipped,
     linked,
     on,
@@ -44,28 +41,14 @@ from modmill.studies.explore_engines import draw
 def test_they_compile_without_a_warning_for_rv32i(calls):
     """Nothing but the driver and memcpy or memset is missing in the object."""
     core, _, folder = _MADE[next(name for name, made in _MADE.items() if made[0] is calls.core)]
-    target = ("-target", "riscv32-freestanding", "-mcpu=generic_rv32")
-    done = subprocess.run(
-        [*ZIG, *STRICT, *target, "-c", "ecc_calls.c", "-o", "calls.o"], cwd=folder, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"__mul" not in (folder / "calls.o").read_bytes()
+    compiles_for_rv32i(folder, "ecc")
     assert len(core.calls.operations) == len(core.jobs)
 
 
 @on("x25519")
 def test_the_example_of_the_docs_compiles(calls, tmp_path):
-    page = (Path(__file__).parents[2] / "docs" / "buses.md").read_text()
-    (example,) = re.findall(r'^```c\n(#include "ecc_calls.h".*?)^```', page, re.DOTALL | re.MULTILINE)
-    declared = "int shared(uint8_t *secret, const uint8_t *scalar, const uint8_t *peer);\n"
-    for name, text in descriptions(described(calls.core), BUS).items():
-        (tmp_path / name).write_text(text)
-    (tmp_path / "example.c").write_text(example.replace("static ecc_engine", declared + "static ecc_engine"))
-    done = subprocess.run(
-        [*ZIG, *STRICT, "-Wno-array-parameter", "-c", "example.c", "-o", "example.o"],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    declared = "int shared(uint8_t *secret, const uint8_t *scalar, const uint8_t *peer)"
+    documented_example_compiles(calls.core, BUS, tmp_path, declared, "-Wno-array-parameter")
 
 
 @on("ed25519")

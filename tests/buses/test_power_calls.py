@@ -4,21 +4,19 @@
 
 import random
 import re
-import subprocess
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from calls_bench import (
     RANGE,
-    STRICT,
     TIMEOUT,
-    ZIG,
     Powers,
     PowerStandIn,
     compiled,
+    compiles_for_rv32i,
     described,
+    documented_example_compiles,
     linked,
     simulated,
 )  # fmt: skip
@@ -91,23 +89,13 @@ def key(bits, rnd, e=PUBLIC):
 @on(*ENGINES)
 def test_they_compile_without_a_warning_for_rv32i(powers):
     folder = next(folder for core, _, folder in _MADE.values() if core is powers.core)
-    target = ("-target", "riscv32-freestanding", "-mcpu=generic_rv32", "-c", "engine_calls.c", "-o", "calls.o")
-    done = subprocess.run([*ZIG, *STRICT, *target], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert b"__mul" not in (folder / "calls.o").read_bytes()
+    compiles_for_rv32i(folder, "engine")
 
 
 @on("array")
 def test_the_example_of_the_docs_compiles(powers, tmp_path):
-    page = (Path(__file__).parents[2] / "docs" / "buses.md").read_text()
-    (example,) = re.findall(r'^```c\n(#include "engine_calls.h".*?)^```', page, re.DOTALL | re.MULTILINE)
-    declared = "int decrypted(uint8_t *, const uint8_t *, const engine_rsa_numbers *, const uint8_t *);\n"
-    for name, text in descriptions(described(powers.core), find_bus("wishbone")).items():
-        (tmp_path / name).write_text(text)
-    (tmp_path / "example.c").write_text(example.replace("static engine_engine", declared + "static engine_engine"))
-    command = [*ZIG, *STRICT, "-c", "example.c", "-o", "example.o"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    declared = "int decrypted(uint8_t *, const uint8_t *, const engine_rsa_numbers *, const uint8_t *)"
+    documented_example_compiles(powers.core, find_bus("wishbone"), tmp_path, declared)
 
 
 @on(*ENGINES)

@@ -3,21 +3,18 @@
 """The product of a multiplier as a call in C: any representation and any multiple of p in a result, planted faults."""
 
 import random
-import re
-import subprocess
-from pathlib import Path
 
 import pytest
 from calls_bench import (
     BUS,
     RANGE,
-    STRICT,
     TIMEOUT,
-    ZIG,
     Products,
     ProductStandIn,
     compiled,
+    compiles_for_rv32i,
     described,
+    documented_example_compiles,
     linked,
     simulated,
 )
@@ -91,23 +88,13 @@ def test_products_are_canonical(products):
 @on("plain", "loaded-digits", "loaded-inverse-twice")
 def test_it_compiles_without_a_warning_for_rv32i(products):
     folder = next(folder for core, _, folder in _MADE.values() if core is products.core)
-    target = ("-target", "riscv32-freestanding", "-mcpu=generic_rv32", "-c", "core_calls.c", "-o", "calls.o")
-    done = subprocess.run([*ZIG, *STRICT, *target], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert b"__mul" not in (folder / "calls.o").read_bytes()
+    compiles_for_rv32i(folder, "core")
 
 
 @on("plain")
 def test_the_example_of_the_docs_compiles(products, tmp_path):
-    page = (Path(__file__).parents[2] / "docs" / "buses.md").read_text()
-    (example,) = re.findall(r'^```c\n(#include "core_calls.h".*?)^```', page, re.DOTALL | re.MULTILINE)
-    declared = "int product(uint32_t *, const uint32_t *, const uint32_t *);\n"
-    for name, text in descriptions(described(products.core), BUS).items():
-        (tmp_path / name).write_text(text)
-    (tmp_path / "example.c").write_text(example.replace("static core_engine", declared + "static core_engine"))
-    command = [*ZIG, *STRICT, "-c", "example.c", "-o", "example.o"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    declared = "int product(uint32_t *, const uint32_t *, const uint32_t *)"
+    documented_example_compiles(products.core, BUS, tmp_path, declared)
 
 
 @pytest.mark.parametrize("design", ["montgomery-array", "radix64k-ram", "multistep", "tenca-koc", "mcivor", "iddmm"])

@@ -17,7 +17,8 @@ from cores import (
 from modmill.cli.prove import prove as command
 from modmill.cores.multiplier.build import build
 from modmill.cores.proof import prove
-from modmill.flow.control import Monitored, Pace, prove_control, replayed
+from modmill.flow.control import prove_control
+from modmill.flow.monitors import Monitored, Pace, replayed
 from modmill.flow.netlist import Netlist
 
 STATES = ("PROVED", "PROVED", "PROVED")

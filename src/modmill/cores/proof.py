@@ -17,8 +17,9 @@ from modmill.cores.engine_proof import CIRCUIT_HEADERS, HEADERS, circuit_time, m
 from modmill.cores.folder import json_object, kind_of, read_text
 from modmill.flow import tools
 from modmill.flow.constant_time import PUBLIC, ConstantTime, constant_time
-from modmill.flow.control import ControlProof, Pace, prove_control
+from modmill.flow.control import ControlProof, prove_control
 from modmill.flow.emit import digest
+from modmill.flow.monitors import Pace
 from modmill.flow.netlist import Netlist
 from modmill.flow.products import Claim, ProductProof, prove_products
 from modmill.report import sheet
