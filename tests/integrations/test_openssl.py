@@ -167,7 +167,7 @@ def run_page(text, changes, folder, seconds, status=0):
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    (folder / "page.sh").write_text("set -em\ntrap 'kill $(jobs -p); wait' EXIT\n" + text)
+    (folder / "page.sh").write_text("set -em\ntrap 'kill $(jobs -p) || :; wait' EXIT\n" + text)
     done = subprocess.run(["bash", "page.sh"], cwd=folder, capture_output=True, text=True, timeout=seconds)
     assert done.returncode == status, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
