@@ -153,12 +153,11 @@ class JobControl(wiring.Component):
         last = device.commands[-1].number
         script, data = self._script, self._data
         self._low_bits = max(4, self._thread_bits, *(c.counted.most.bit_length() for c in device.commands if c.counted))
-        self._high = later(m, data[self._low_bits :] != 0, "high")  # neither a command nor a count
-        low_known = later(
-            m, (data[: self._low_bits] <= last) & (device.setup is not None or data[:4] != 0), "low_known"
-        )
-        known = Signal(name="known")
-        m.d.comb += known.eq(low_known & ~self._high)
+        # of the bus's word alone, which stands two cycles before: the script's are right
+        self._high = later(m, self.data[self._low_bits :] != 0, "high")  # neither a command nor a count
+        low = self.data[: self._low_bits]
+        low_known = later(m, (low <= last) & (device.setup is not None or low[:4] != 0), "low_known")
+        known = later(m, low_known & ~self._high, "known")
         setup = later(m, data[:4] == 0, "setup")
         length = later(m, self._chosen(lambda c: 1 if c.counted else c.words), "length")
         self.left, self.job = (
@@ -167,13 +166,13 @@ class JobControl(wiring.Component):
         )
         full = later(m, self._in.level[-1], "full")
         own_command, own_word = self.write_command & ~script.playing, self.write_data_in & ~script.playing
-        command, word = own_command | script.command, own_word | script.word
-        needs = setup | self._loaded | script.playing
+        word = own_word | script.word
+        needs = setup | self._loaded
         accepted, taken = Signal(name="accepted"), Signal(name="taken")
         m.d.comb += [
-            accepted.eq(command & idle & known & needs), taken.eq(word & opened & ~full),
-            self._in.push.eq(accepted | taken),
+            accepted.eq((own_command & idle & known & needs) | script.command), taken.eq(word & opened & ~full),
         ]  # fmt: skip
+        m.d.sync += self._in.push.eq(accepted | taken)
         self._accepted, self._taken, self._empty = accepted, taken, later(m, length == 0, "no_words")
         self._faults += [
             ("SHORT", own_command & opened), ("BUSY", own_command & ~opened & ~idle),
@@ -193,7 +192,7 @@ class JobControl(wiring.Component):
         m.d.comb += [
             script.ready.eq(idle), script.opened.eq(opened), script.room.eq(~full),
             script.fed.eq(self._machine.ongoing("BUSY") | self._machine.ongoing("ANSWER")),
-            script.swept.eq(self._in.level[-1] & self._out.level[-1]),
+            script.swept.eq(later(m, self._in.level[-1] & self._out.level[-1], "swept")),
         ]  # fmt: skip
         self._control(m, (own_command & opened) | bad)
 
@@ -262,13 +261,17 @@ class JobControl(wiring.Component):
         with m.If(reloads | (self._taken & (second | (one & kept["counted"])))):
             m.d.sync += self.left.eq(length)
         body = ~first & ~second & one
-        return body & (~kept["counted"] | last_thread), self._taken & ((first & wrong) | (second & differs))
+        bad = self._taken & ~self._script.playing & ((first & wrong) | (second & differs))
+        return body & (~kept["counted"] | last_thread), bad
 
     def _states(self, m: Module) -> None:
         """The states, in the order of a job; an abort leads from every state to RESET."""
         cycles = 1 + max(self._device.power_up, RESET_CYCLES)
         held = Signal(range(cycles), name="held", init=cycles - 1)
-        fed = later(m, (self._in.level == 0) & self._machine.ongoing("FEEDING"), "fed")
+        fed, emptied = (
+            later(m, (buffer.level == 0) & ~buffer.push & self._machine.ongoing(state), name)
+            for buffer, state, name in ((self._in, "FEEDING", "fed"), (self._out, "ANSWER", "emptied"))
+        )
         m.d.sync += self.engine_rst.eq(self._resets & ~(held == 0))
         ways: Mapping[str, list[tuple[Value | int, str]]] = {
             "RESET": [(held == 0, "IDLE")],
@@ -276,7 +279,7 @@ class JobControl(wiring.Component):
             "OPEN": [(self._written, "FEEDING")],
             "FEEDING": [(fed & self.job, "BUSY"), (fed & ~self.job, "IDLE")],
             "BUSY": [(self._ends, "ANSWER")],
-            "ANSWER": [(self._out.level == 0, "IDLE")],
+            "ANSWER": [(emptied, "IDLE")],
         }  # fmt: skip
         with self._machine as machine:
             for state, following in ways.items():
@@ -315,7 +318,9 @@ class JobControl(wiring.Component):
             m.d.sync += happened[0].eq(0)
         with m.If(self._script.ended):
             m.d.sync += happened[0].eq(1)
-        for name, fault in self._faults:
+        for name, condition in self._faults:
+            fault = Signal(name=f"fault_{name.lower()}")
+            m.d.sync += fault.eq(condition)
             with m.If(fault):
                 m.d.sync += [happened[1].eq(1), self._error.eq(1)]
                 with m.If(~self._error):

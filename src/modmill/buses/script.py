@@ -91,20 +91,28 @@ class ScriptPlayer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        zeroise, selftest, stop = (Signal(name=f"{name}_begins") for name in ("zeroise", "selftest", "stop"))
+        m.d.sync += [
+            zeroise.eq(self.zeroise), selftest.eq(self.selftest & ~self.playing),
+            stop.eq(self.stop & ~self.zeroising),
+        ]  # fmt: skip
         at = Signal(range(len(self._entries)), name="entry")
         entry = self._memory(m, at)
-        settled, step = Signal(4, name="entry_settled"), Signal(name="step")
+        settled, step = Signal(5, name="entry_settled"), Signal(name="step")
         here = Signal(8, name="operation", reset_less=True)  # one-hot, one cycle after the entry
         m.d.sync += here.eq(Cat(entry[WORD:] == k for k in range(8)))
         m.d.comb += self.data.eq(entry[:WORD])
-        acts, there = settled[-1] & self.playing, later(m, self.there, "answer_there")
-        differs = later(m, self.answer != self.data, "differs")
-        expected = here[EXPECT] & (self.there & there | self.ready)
+        there = self.there
+        for stage in ("answer_there", "answer_compared"):
+            there &= later(m, there, stage)
+        acts, answer = settled[-1] & self.playing, later(m, self.answer, "answer_kept")
+        differs = later(m, answer != self.data, "differs")
+        expected = here[EXPECT] & (there | self.ready)
         more = (here[ZEROS] | here[CUT]) & self.opened & self.room
         m.d.comb += [
             self.command.eq(acts & here[COMMAND] & self.ready),
             self.word.eq(acts & (here[DATA] & self.opened & self.room | more)),
-            self.pop.eq(acts & (here[EXPECT] | here[DROP]) & self.there & there),
+            self.pop.eq(acts & (here[EXPECT] | here[DROP]) & there),
             self.sweeping.eq(acts & here[SWEEP]),
             self.abort.eq(acts & (here[CUT] & self.fed | here[SWEEP] & self.swept)),
             self.ended.eq(acts & here[END] & self.ready),
@@ -120,18 +128,18 @@ class ScriptPlayer(wiring.Component):
             m.d.sync += self.failed.eq(1)
         with m.If(step):
             m.d.sync += at.eq(at + 1)
-        with m.If(step | self.word | self.zeroise | self.selftest):
+        with m.If(step | self.word | zeroise | selftest):
             m.d.sync += settled.eq(0)
-        with m.If(self.ended | self.stop & ~self.zeroising):
+        with m.If(self.ended | stop):
             m.d.sync += [self.playing.eq(0), self.zeroising.eq(0)]
-        with m.If(self.selftest & ~self.playing):
+        with m.If(selftest):
             m.d.sync += [at.eq(self._test), self.playing.eq(1), self.failed.eq(0)]
-        with m.If(self.zeroise):
+        with m.If(zeroise):
             m.d.sync += [at.eq(1 << PLACE), self.playing.eq(1), self.zeroising.eq(1), self.failed.eq(0)]
         return m
 
     def _memory(self, m: Module, at: Signal) -> Signal:
-        """The entry at an address, two cycles later if there is one bank, else three."""
+        """The entry at an address, three cycles later."""
         words = [operation << WORD | word for operation, word in self._entries]
         width, found = _OPERATIONS + WORD, []
         for number, first in enumerate(range(0, len(words), BANK)):
@@ -145,6 +153,4 @@ class ScriptPlayer(wiring.Component):
             if number == 0:
                 m.d.comb += self.constant.eq(ram.b_q)
             found.append(ram.a_q)
-        if len(found) == 1:
-            return found[0]
-        return later(m, chosen(at[BANK.bit_length() - 1 :], found), "entry_word")
+        return later(m, chosen(at[BANK.bit_length() - 1 :], found) if len(found) > 1 else found[0], "entry_word")
