@@ -95,7 +95,10 @@ class JobControl(wiring.Component):
         m.submodules.script = self._script = ScriptPlayer(self._device, self._registers)
         m.d.comb += [self._script.place.eq(self.place), self.constant.eq(self._script.constant)]
         self._data = Signal(WORD, name="word")  # of the bus or the script
-        m.d.comb += self._data.eq(Mux(self._script.playing, self._script.data, self.data))
+        m.d.comb += [
+            self._data.eq(Mux(self._script.playing, self._script.data, self.data)),
+            self._script.expected.eq(self._data),
+        ]
         self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping)
         self._out = _Buffer(m, "out", self._device.out_words, self._resets, self._script.sweeping)
         self._feed(m)

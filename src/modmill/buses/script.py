@@ -18,14 +18,15 @@ script is an operation and a word:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
+from operator import or_
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.buses.device import WORD, Device, Sent
 from modmill.buses.registers import RegisterMap
-from modmill.engines.machine.program_memory import chosen
 from modmill.rtl.delay import later
 from modmill.rtl.memory import DEPTHS, BlockRam
 
@@ -70,7 +71,7 @@ class ScriptPlayer(wiring.Component):
 
     ``zeroise``, ``selftest``: start; the former also while the other is played. ``stop`` ends the latter. State of the
     control: ``ready`` for a command, ``opened`` for data words, ``room`` for one; ``fed``: the device has all words of
-    a job; ``there``: ``answer`` is a word of an answer; ``swept``: both buffers are full. To it: ``command``,
+    a job; ``there``: ``answer`` is a word of an answer; ``expected``: ``data``, if a script is played; ``swept``: both buffers are full. To it: ``command``,
     ``word`` with ``data``, ``pop``, ``abort``, ``sweeping``. ``playing``: a script, ``zeroising``: the first one.
     ``ended``: at its end, with ``failed`` if an answer differs. ``constant``: the constant register with number
     ``place`` two cycles ago, 0 for others.
@@ -83,6 +84,7 @@ class ScriptPlayer(wiring.Component):
         super().__init__({
             "zeroise": In(1), "selftest": In(1), "stop": In(1),
             "ready": In(1), "opened": In(1), "room": In(1), "fed": In(1), "there": In(1), "answer": In(WORD),
+            "expected": In(WORD),
             "swept": In(1),
             "command": Out(1), "word": Out(1), "pop": Out(1), "abort": Out(1), "sweeping": Out(1), "data": Out(WORD),
             "playing": Out(1), "zeroising": Out(1), "ended": Out(1), "failed": Out(1),
@@ -106,7 +108,8 @@ class ScriptPlayer(wiring.Component):
         for stage in ("answer_there", "answer_compared"):
             there &= later(m, there, stage)
         acts, answer = settled[-1] & self.playing, later(m, self.answer, "answer_kept")
-        differs = later(m, answer != self.data, "differs")
+        bytes_ = [slice(k, k + 8) for k in range(0, WORD, 8)]
+        differs = later(m, Cat(answer[b] != self.expected[b] for b in bytes_), "differs").any()
         expected = here[EXPECT] & (there | self.ready)
         more = (here[ZEROS] | here[CUT]) & self.opened & self.room
         m.d.comb += [
@@ -153,4 +156,7 @@ class ScriptPlayer(wiring.Component):
             if number == 0:
                 m.d.comb += self.constant.eq(ram.b_q)
             found.append(ram.a_q)
-        return later(m, chosen(at[BANK.bit_length() - 1 :], found) if len(found) > 1 else found[0], "entry_word")
+        if len(found) == 1:
+            return later(m, found[0], "entry_word")
+        bank = at[BANK.bit_length() - 1 :]  # a reset, which costs no LUT, keeps the others out
+        return reduce(or_, (later(m, Mux(bank == k, q, 0), f"entry_word{k}") for k, q in enumerate(found)))
