@@ -293,10 +293,7 @@ class JobControl(wiring.Component):
                     with m.If(self._abort):
                         machine.next("RESET")
         m.d.comb += self._setup_ends.eq(self._machine.ongoing("FEEDING") & fed & ~self.job)
-        with m.If(self._resets):
-            m.d.sync += held.eq(held - 1)
-        with m.If(self._abort):
-            m.d.sync += held.eq(cycles - 1)
+        m.d.sync += held.eq(Mux(self._resets, held - 1, cycles - 1))
         with m.If(self._setup_ends):
             m.d.sync += self._loaded.eq(1)
         with m.If(self._resets):

@@ -71,10 +71,10 @@ class ScriptPlayer(wiring.Component):
 
     ``zeroise``, ``selftest``: start; the former also while the other is played. ``stop`` ends the latter. State of the
     control: ``ready`` for a command, ``opened`` for data words, ``room`` for one; ``fed``: the device has all words of
-    a job; ``there``: ``answer`` is a word of an answer; ``expected``: ``data``, if a script is played; ``swept``: both buffers are full. To it: ``command``,
-    ``word`` with ``data``, ``pop``, ``abort``, ``sweeping``. ``playing``: a script, ``zeroising``: the first one.
-    ``ended``: at its end, with ``failed`` if an answer differs. ``constant``: the constant register with number
-    ``place`` two cycles ago, 0 for others.
+    a job; ``there``: ``answer`` is a word of an answer; ``expected``: ``data``, if a script is played; ``swept``: both
+    buffers are full. To it: ``command``, ``word`` with ``data``, ``pop``, ``abort``, ``sweeping``. ``playing``: a
+    script, ``zeroising``: the first one. ``ended``: at its end, with ``failed`` if an answer differs. ``constant``: the
+    constant register with number ``place`` two cycles ago, 0 for others.
 
     Cost on ECP5: about 100 LUTs and 2 block RAMs. Latency: that of the memory and its control, 6 cycles an entry.
     """
