@@ -57,7 +57,8 @@ class Setting:
     ``least``, ``most``: limits of a whole number for every modulus. ``limits`` narrows them for a modulus and the other
     settings; ``depends`` explains this in words. The default is accepted for every modulus; a design lowers it if it is
     too large. If `automatic`, 0 lets the design choose and is accepted outside ``limits`` too. ``smaller``: how to
-    change the setting for a smaller core, such as ``lower``; empty if it has little effect.
+    change the setting for a smaller core, such as ``lower``; empty if it has little effect. ``room``: more of it leaves
+    an engine's sums more room in an operand.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Setting:
     depends: str = ""
     limits: Limits | None = None
     smaller: str = ""
+    room: bool = False
 
     @property
     def automatic(self) -> bool:
@@ -379,6 +381,15 @@ class Design:
             raise
         except ValueError as error:
             raise UnsupportedError(f"{self.name} does not serve this {p.bit_length()}-bit modulus: {error}") from error
+
+    def roomier(self, p: int, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """``given``, then with ever more `room` for sums where no value is given."""
+        yield dict(given)
+        values = {s.name: s.default for s in self.settings} | dict(given)
+        for setting in self.settings:
+            if setting.room and setting.name not in given:
+                _, most = setting.range(p, values)
+                yield from ({**given, setting.name: k} for k in range(setting.default + 1, (most or 0) + 1))
 
     def require_size(self, fitted: DesignInstance) -> None:
         """Raise UnsupportedError, with the predicted size and the setting to change, for a core above SIZE_MAX."""

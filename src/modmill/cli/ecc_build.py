@@ -76,7 +76,8 @@ def build(
         say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")
     words = [
         "--curve", curve, "--multiplier", multiplier, *(["--allow-pairing"] if allow_pairing else []),
-        *(w for name in core.operations for w in ("--operation", name)), *(w for s in sets for w in ("--set", s)),
+        *(w for name in core.operations for w in ("--operation", name)),
+        *(w for name, value in core.given.items() for w in ("--set", f"{name}={value}")),
         "--io", core.io, "--blind", blind, "--window", window, "--teeth", teeth, "--columns", columns,
         *(["--joint"] if joint else []), "--threads", core.layout.threads, "--sums", sums, "--word", word,
         "--order" if core.order else "--no-order", *(["--cores", cores] if cores > 1 else []),

@@ -345,6 +345,7 @@ def ecc(
     """Make a coprocessor around ``design`` for a curve or its name; ``options`` as in `EccCore`.
 
     ``operations``: default the curve's first. ``bits``: length of scalars, 0 for that of n (for a ladder, of p).
+    ``settings``: where they leave it open, operands get as many bits above p as the sums of the programs need.
     ``io``: default the native form, except for redundant digits, which the unit cannot add. ``allow_pairing``: also
     accept curves of small embedding degree and Weierstrass curves of even cofactor, for arithmetic on multiples of the
     base point only; such a curve is validated first.
@@ -355,14 +356,22 @@ def ecc(
     else:
         found = proved(curve, pairing=True) if allow_pairing else curve
     chosen = find_design(design)
-    given = chosen.checked(settings or {})
-    fitted = chosen.fit(found.p, **given)
     is_ladder = isinstance(found, Montgomery)
-    return EccCore(
-        design, fitted, given, curve=found, operations=operations or (("ladder",) if is_ladder else ("multiply",)),
-        bits=bits or (found.p if is_ladder else found.n).bit_length(),
-        io=io or (fitted.binary if isinstance(fitted.representation, Digits) else "native"), **options,
-    )  # fmt: skip
+    refusal: UnsupportedError | None = None
+    for given in chosen.roomier(found.p, chosen.checked(settings or {})):
+        fitted = chosen.fit(found.p, **given)
+        made = EccCore(
+            design, fitted, given, curve=found, operations=operations or (("ladder",) if is_ladder else ("multiply",)),
+            bits=bits or (found.p if is_ladder else found.n).bit_length(),
+            io=io or (fitted.binary if isinstance(fitted.representation, Digits) else "native"), **options,
+        )  # fmt: skip
+        try:
+            made.layout  # noqa: B018 - checks that every sum has room
+            return made
+        except UnsupportedError as error:
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
 
 
 def takes_order(curve: Curve, design: str, settings: Mapping[str, Any], operations: Sequence[str]) -> bool:

@@ -279,7 +279,7 @@ DESIGNS = (
             Setting(
                 "spare", int, 0, "bits of operands above those of p at least: room for sums", least=0, most=ROOM,
                 depends="room in the digits of p, and above bits more for an odd number of digits from 5 on",
-                limits=lambda p, settings: (0, room(p, settings["above"])),
+                limits=lambda p, settings: (0, room(p, settings["above"])), room=True,
             ),
         ),
         solve=fit,

@@ -318,7 +318,7 @@ def fit(p: int, *, spare: int) -> KaratsubaSolinas:
 SPARE = Setting(
     "spare", int, 1, "bits of operands above those of p at least: room for sums", least=1, most=ROOM,
     depends=f"room in the digits of p, and {ABOVE_MAX} bits more",
-    limits=lambda p, settings: (1, room(p)),
+    limits=lambda p, settings: (1, room(p)), room=True,
 )  # fmt: skip
 """The setting of designs with a quotient behind both halves."""
 DESIGNS = (
