@@ -30,6 +30,7 @@ PARTS = {
         "latex2mathml",
     ),
     "explore": ("allpairspy", "hypothesis"),
+    "sweep": ("distributed", "dask_jobqueue", "duckdb", "bokeh"),
     "soc": ("pythondata_cpu_picorv32",),
 }
 """The modules of each part."""

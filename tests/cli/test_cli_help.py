@@ -22,7 +22,7 @@ from modmill.numbers.moduli import MODULI, parse_modulus
 
 ROOT = Path(__file__).resolve().parents[2]
 TREE = typer.main.get_command(app)
-GROUPS = ["", "rsa", "ecc", "ecc run", "parameters"]
+GROUPS = ["", "rsa", "ecc", "ecc run", "parameters", "rows"]
 
 
 def commands(group=TREE, path=()):

@@ -32,6 +32,7 @@ from modmill.cli import bus as buses
 from modmill.cli import check as checks
 from modmill.cli import prove as proofs
 from modmill.cli import serve as devices
+from modmill.cli import sweep as sweeps
 from modmill.cli.command import Quiet, Verbose, command, group
 from modmill.cli.options import (
     Bus,
@@ -252,6 +253,7 @@ command(app, "depth my-core")(depth.depth)
 command(app, "serve my-core", "serve my-core --socket /tmp/x25519")(devices.serve)
 command(app, "bus my-core", "bus my-core --route --record results/buses.jsonl")(buses.bus)
 command(app, "bitstream x25519-core", "bitstream rsa-core --board ecpix5 -o board")(bitstreams.bitstream)
+command(app, "sweep results/unrouted.toml", "sweep results/unrouted.toml --most 30 --store rows")(sweeps.sweep)
 command(app, "explore --seconds 60 --design multistep")(explore.explore)
 command(app, hidden=True)(upkeep.readme)
 command(app, hidden=True)(upkeep.digests)
@@ -269,3 +271,4 @@ app.add_typer(rsa.app, name="rsa")
 app.add_typer(ecc.app, name="ecc")
 app.add_typer(parameters.app, name="parameters")
 app.add_typer(soc.app, name="soc")
+app.add_typer(sweeps.app, name="rows")

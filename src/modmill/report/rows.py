@@ -62,7 +62,7 @@ class Row:
         """Whether this row replaces the older one: the same key, or the same core with other RTL."""
         if self.key == older.key:
             return self != older
-        words = [{k: v for k, v in row.about.items() if k not in ("date", "rtl")} for row in (self, older)]
+        words = [{k: v for k, v in row.about.items() if k not in ("date", "rtl", "predicted")} for row in (self, older)]
         return bool(words[0]) and words[0] == words[1] and self.digest != older.digest
 
     def line(self) -> str:

