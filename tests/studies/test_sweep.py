@@ -48,7 +48,7 @@ def start(place, *arguments, measure="slow"):
 
 def ended(process, status):
     """The outputs of a sweep that ends with this status."""
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == status, err
     assert "Traceback" not in err
     return out, err
@@ -139,6 +139,7 @@ def test_failures_are_results_and_end_nothing(place):
     first, *failures = out.splitlines()
     assert first == "8 points: 3 timeout, 5 left; 0 rows in store"
     assert [line.split(": ", 1)[1] for line in failures] == ["timeout: stopped after 1 s"] * 3
+    (place / "plan.toml").write_text(sweep_points.PLAN)
     out, _ = ended(start(place, measure="fast"), 0)
     assert out == "8 points: 5 measured, 3 before; 5 rows in store\n"
     out, _ = ended(start(place, "--retry", measure="fast"), 0)

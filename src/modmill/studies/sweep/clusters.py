@@ -108,8 +108,10 @@ def _closed(opened: Any) -> Iterator[Any]:
 
 
 def _quiet() -> None:
-    for name in ("distributed", "dask_jobqueue", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    """Let Dask's loggers, some of which have levels of their own, say nothing: the sweep says what counts."""
+    for name in ("asyncio", *logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("asyncio", "distributed", "dask_jobqueue", "tornado", "bokeh"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @contextmanager
