@@ -59,7 +59,7 @@ def greedy(point, known, folder):
     kept = []
     while True:
         kept.append(bytearray(os.urandom(1 << 20) * 10))
-        time.sleep(0.02)
+        time.sleep(0.2)
 
 
 def leaping(point, known, folder):

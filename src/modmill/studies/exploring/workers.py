@@ -11,7 +11,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -157,8 +157,13 @@ def kill(pid: int) -> None:
 
 def spent(pid: int) -> float:
     """Processor seconds of a process and all its descendants, including ended ones."""
+    return spent_by(tree(pid))
+
+
+def spent_by(processes: Iterable[psutil.Process]) -> float:
+    """Processor seconds of these processes, and of those below them that have ended."""
     seconds = 0.0
-    for process in tree(pid):
+    for process in processes:
         with suppress(psutil.Error):
             times = process.cpu_times()
             seconds += times.user + times.system + times.children_user + times.children_system

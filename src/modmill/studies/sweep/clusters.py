@@ -11,7 +11,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from modmill.numbers.shown import shortened
 from modmill.studies.exploring.workers import kill
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, LocalCluster
 
 QUEUES: Mapping[str, str] = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster", "sge": "SGECluster"}
 """Kinds of queues, with the class of dask-jobqueue."""
@@ -34,22 +34,26 @@ def local(jobs: int = 0) -> Iterator[Client]:
     """Processes of this machine, one for each processor or ``jobs`` of them."""
     from distributed import Client, LocalCluster
 
-    with tempfile.TemporaryDirectory(prefix="modmill-dask-", ignore_cleanup_errors=True) as folder:
+    folder = tempfile.TemporaryDirectory(prefix="modmill-dask-", ignore_cleanup_errors=True)
+    with folder as scratch, ExitStack() as end:
         with _deaf():
             cluster = LocalCluster(
                 n_workers=jobs or len(os.sched_getaffinity(0)), threads_per_worker=1, processes=True, memory_limit=0,
-                dashboard_address="127.0.0.1:0", local_directory=folder, silence_logs=logging.CRITICAL,
-                env={"TMPDIR": folder},
+                dashboard_address="127.0.0.1:0", local_directory=scratch, silence_logs=logging.CRITICAL,
+                env={"TMPDIR": scratch},
             )  # fmt: skip
-            client = Client(cluster, set_as_default=False)
-        with _closed(cluster), _closed(client):
-            try:
-                yield client
-            finally:  # at once, with all that runs below the workers
-                for nanny in cluster.workers.values():
-                    nanny.close_gracefully()  # it starts no other worker
-                    if nanny.pid:
-                        kill(nanny.pid)
+            end.enter_context(_closed(cluster))
+            client = end.enter_context(_closed(Client(cluster, set_as_default=False)))
+            end.callback(_kill_workers, cluster)
+        yield client
+
+
+def _kill_workers(cluster: LocalCluster) -> None:
+    """End the workers with all that runs below them, at once."""
+    for nanny in cluster.workers.values():
+        nanny.close_gracefully()  # it starts no other worker
+        if nanny.pid:
+            kill(nanny.pid)
 
 
 @contextmanager

@@ -23,11 +23,11 @@ from typing import IO
 
 import psutil
 
-from modmill.studies.exploring.workers import kill, spent, tree
+from modmill.studies.exploring.workers import kill, spent_by, tree
 from modmill.studies.sweep.child import RESULT
 from modmill.studies.sweep.points import MEASURE, Point, Result
 
-_LOOK_SECONDS = 0.2
+_LOOK_SECONDS = 0.5  # a look reads all of /proc
 _TRANSIENT = ("ended by signal", *(os.strerror(code) for code in (errno.ENOSPC, errno.ENOMEM, errno.EAGAIN)))
 """Parts of messages of failures that another try may not have: killed from outside, no room, no process."""
 
@@ -126,13 +126,13 @@ class _Watch:
                 return Result(point, "timeout", f"stopped after {limits.seconds:g} s")
 
     def _look(self) -> None:
-        memory = 0
-        for process in tree(self._process.pid):
+        memory, processes = 0, tree(self._process.pid)
+        for process in processes:
             self._seen[process.pid] = process
             with suppress(psutil.Error):
                 memory += process.memory_info().rss
         self.peak_mb = max(self.peak_mb, memory >> 20)
-        self.cpu_seconds = spent(self._process.pid)
+        self.cpu_seconds = spent_by(processes)
 
     def end(self) -> None:
         """End the process and all that were below it, also those that survived it."""

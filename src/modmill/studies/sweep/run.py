@@ -26,6 +26,7 @@ AHEAD = 2
 LOST_SECONDS = 5
 """Time after which a scheduler that does not answer is given up."""
 _LOOK_SECONDS = 0.3
+_GONE = "the scheduler is gone"
 
 Progress = Callable[[str, int, int], None]
 """Called with what is measured, how many points are done, and how many there are."""
@@ -117,9 +118,11 @@ class _Sweep:
                     names = ", ".join(f"{p.design} {p.kind}" for p, _ in [*self.running.values()][:AHEAD])
                     self.progress(names, done, total)
                 self._require_scheduler()
-        except BaseException:
+        except BaseException as error:
             with suppress(Exception):
                 self._store(0)
+            if isinstance(error, OSError):  # of a connection
+                raise LostError(_GONE) from None
             raise
 
     def _window(self) -> int:
@@ -134,12 +137,14 @@ class _Sweep:
         future.add_done_callback(self.finished.put)
 
     def _store(self, seconds: float) -> int:
-        """Store what has finished; wait for it at most so long. Returns the number of points."""
+        """Store what has finished; wait for it at most so long. Returns the number of points. Raises LostError if the
+        scheduler has given points up."""
         futures = []
         with suppress(Empty):
             futures.append(self.finished.get(timeout=seconds))
             while True:
                 futures.append(self.finished.get_nowait())
+        futures = [future for future in futures if future.key in self.running]
         results = [result for future in futures if (result := self._result(future))]
         if results:
             self.store.add(results)
@@ -147,31 +152,39 @@ class _Sweep:
             self.summary.states[result.state] += 1
             if result.state in FAILURES:
                 self.summary.failures.append(result)
+        if any(future.status in ("cancelled", "lost") for future in futures):
+            raise LostError(_GONE)
         return len(results)
 
     def _result(self, future: Future) -> Result | None:
-        """What a future holds; None if it was cancelled, or the sweep does not wait for it."""
-        if future.key not in self.running or future.status not in ("finished", "error"):
+        """What a future holds; None if it holds nothing, or nothing any more because its worker was killed."""
+        point, _ = self.running[future.key]
+        try:
+            if future.status == "finished":
+                result: Result = future.result(timeout=LOST_SECONDS)
+            elif future.status == "error":
+                reason = " ".join(str(future.exception(timeout=LOST_SECONDS)).split())
+                result = Result(point, "failed", f"the worker failed: {reason}")
+            else:
+                return None
+        except TimeoutError:  # Dask measures it again
+            future.add_done_callback(self.finished.put)
             return None
-        point, _ = self.running.pop(future.key)
-        if future.status == "finished":
-            result: Result = future.result(timeout=LOST_SECONDS)
-            return result
-        reason = " ".join(str(future.exception(timeout=LOST_SECONDS)).split())
-        return Result(point, "failed", f"the worker failed: {reason}")
+        del self.running[future.key]
+        return result
 
     def _require_scheduler(self) -> None:
         """Raises LostError if the scheduler does not answer for `LOST_SECONDS`."""
         end = time.monotonic() + LOST_SECONDS
         while self.client.status != "running":
             if self.client.status == "closed" or time.monotonic() > end:
-                raise LostError("the scheduler is gone")
+                raise LostError(_GONE)
             time.sleep(_LOOK_SECONDS)
 
 
 def measured(task: Task) -> Result:
     """Measure a point in a worker of Dask; stop when the sweep gives the point up."""
-    from distributed import get_worker
+    from distributed import Reschedule, get_worker
     from distributed.worker import thread_state
 
     worker, key = get_worker(), thread_state.key
@@ -183,4 +196,4 @@ def measured(task: Task) -> Result:
     try:
         return limited.run(task, given_up)
     except Stopped:
-        return Result(task.point, "failed", "given up")
+        raise Reschedule from None  # to another worker, if the sweep still wants it
