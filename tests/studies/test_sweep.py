@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -18,6 +19,8 @@ import sweep_points
 from test_sweep_store import lines
 
 from modmill.flow import tools
+from modmill.studies.sweep.plan import read
+from modmill.studies.sweep.run import sweep
 from modmill.studies.sweep.store import Store
 from processes import alive
 
@@ -86,6 +89,34 @@ def all_gone(processes):
     return until(lambda: not any(map(alive, processes)), 10)
 
 
+@contextmanager
+def threads():
+    """A cluster in this process."""
+    from distributed import Client
+
+    options = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None, "set_as_default": False}
+    with Client(processes=False, **options) as client:
+        yield client
+
+
+def test_a_sweep_that_is_interrupted_goes_on_and_measures_no_point_twice(place):
+    points, store = read(place / "plan.toml").points(), Store(place / "store")
+
+    def interrupt(text, done, total):
+        assert total == POINTS
+        if done >= 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(points, store, threads, measure="sweep_points:fast", progress=interrupt)
+    kept = rows(place)
+    assert 2 <= kept < POINTS and len(store.rows) == kept
+    summary = sweep(points, Store(place / "store"), threads, measure="sweep_points:fast", most=POINTS - kept - 1)
+    assert summary.describe() == {"states": {"measured": POINTS - kept - 1}, "before": kept, "left": 1, "failures": []}
+    assert rows(place) == POINTS - 1
+
+
+@pytest.mark.long
 def test_a_sweep_survives_the_kill_of_a_worker_and_ctrl_c(place):
     process = start(place, "--jobs", "1")
     until(lambda: rows(place) >= 2)
