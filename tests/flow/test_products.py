@@ -4,6 +4,7 @@
 
 import json
 from dataclasses import replace
+from io import StringIO
 from math import ceil
 
 import pytest
@@ -14,6 +15,7 @@ from modmill.cores.proof import prove
 from modmill.flow.mutate import ENABLES, mutate
 from modmill.flow.netlist import Netlist
 from modmill.flow.products import Claim, prove_products, starts
+from modmill.flow.replay import check_runs
 from modmill.studies.mutate import SHORTLY, Subject
 
 LARGE = [
@@ -47,8 +49,11 @@ def test_products_are_proved(case, monkeypatch):
     claim, net = claim_of(core), Netlist.read(core.verilog, core.top)
     every = list(starts(claim))
     monkeypatch.setattr("modmill.flow.products.starts", lambda _: [every[1], every[-2]])
-    proof = prove_products(net, claim)
+    certificate = StringIO()
+    proof = prove_products(net, claim, certificate=certificate)
     assert (proof.state, len(proof.outcomes)) == ("PROVED", 2), proof.open
+    runs = [(start.phase, start.full) for start in (every[1], every[-2])]
+    assert check_runs(net.module, claim.describe(), certificate.getvalue().splitlines(), runs) == 2
     if case not in SEARCHED:  # the search for closer bounds takes longer there
         return
     low = replace(claim, end=claim.end - claim.p // 2)

@@ -25,11 +25,26 @@ def prove(
     control: Annotated[
         bool, typer.Option("--control", help="Multipliers: also prove one result for each pair, in order.")
     ] = False,
+    certificate: Annotated[
+        bool,
+        typer.Option("--certificate", help="Prove nothing; check the certificate that an earlier --products wrote."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Prove constant time of the RTL in a folder, for all operands and all pauses. Status 1 if something is open."""
-    show(f"proving constant time of {folder}")
     from modmill.cores.proof import prove as proved
+    from modmill.cores.proof import recheck
+
+    if certificate:
+        if public_modulus or products or control:
+            raise ValueError("--certificate checks a proof that was made; it goes with no option but --json")
+        show(f"checking the certificate of {folder}")
+        answer = recheck(folder)
+        print(json.dumps(vars(answer), indent=2) if as_json else "\n".join(answer.lines))
+        if answer.refused:
+            raise typer.Exit(1)
+        return
+    show(f"proving constant time of {folder}")
 
     def progress(what: str, done: int, total: int) -> None:
         show(f"proving the product {what} ({done} of {total})")

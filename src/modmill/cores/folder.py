@@ -18,8 +18,11 @@ from modmill.buses.serve import SOCKET
 KINDS = {"contract.json": "a multiplier", "engine.json": "an RSA engine", "ecc.json": "a coprocessor of a curve"}
 """The record of each kind of folder that a build writes, and what the folder holds."""
 
-BESIDE = ("sim_build", "__pycache__", ".pytest_cache", "build", SOCKET)
-"""What bench, FuseSoC and `modmill serve` make in a folder."""
+CERTIFICATE = "products.jsonl.gz"
+"""The proof of products that `modmill prove` leaves in a folder."""
+
+BESIDE = ("sim_build", "__pycache__", ".pytest_cache", "build", SOCKET, CERTIFICATE)
+"""What bench, FuseSoC, `modmill serve` and `modmill prove` make in a folder."""
 
 
 def kind_of(folder: Path) -> str:

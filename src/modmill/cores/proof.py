@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from modmill.contract import Binary, Digits, Form
+from modmill.cores.certified import certificate_digest, certificate_lines, certified
 from modmill.cores.engine_proof import CIRCUIT_HEADERS, HEADERS, circuit_time, machine_time, router_time
-from modmill.cores.folder import json_object, kind_of, read_text
+from modmill.cores.folder import CERTIFICATE, json_object, kind_of, read_text
 from modmill.flow import tools
 from modmill.flow.constant_time import PUBLIC, ConstantTime, constant_time
 from modmill.flow.control import ControlProof, prove_control
@@ -22,6 +23,8 @@ from modmill.flow.emit import digest
 from modmill.flow.monitors import Pace
 from modmill.flow.netlist import Netlist
 from modmill.flow.products import Claim, ProductProof, prove_products
+from modmill.flow.recheck import RefusedError
+from modmill.flow.replay import check
 from modmill.report import sheet
 
 _FILES = {
@@ -181,9 +184,8 @@ def prove(
     verilog = sheet.split(read_text(verilog_file))[1]
     multiplier = kind == "a multiplier"
     options = record if multiplier else record.get("options")
-    top = options.get("top") if isinstance(options, dict) else None
-    if not isinstance(options, dict) or not isinstance(top, str) or not _NAME.fullmatch(top):
-        raise ValueError(f"{record_file}: 'top' is missing or no name of a module")
+    top = _top(options, record_file)
+    assert isinstance(options, dict)
     but, assumed = "", [line.format(yosys=tools.version("yosys")) for line in _ASSUMED]
     if multiplier:
         public = (*PUBLIC, *(["k_m"] if public_modulus else []))
@@ -215,9 +217,54 @@ def prove(
     if claim:
         assumed += _FOR_PRODUCTS
     notes = [] if record.get("digest") == about["digest"] else [f"{record_file.name} has the digest of another RTL"]
-    proved = prove_products(net, claim, progress) if claim else None
+    proved = certified(folder, lambda text: prove_products(net, claim, progress, certificate=text)) if claim else None
     handshake = prove_control(net, pace) if pace else None
     return Proof(str(path), about, found, but, tuple(assumed), tuple(notes), claim, proved, handshake)
+
+
+@dataclass(frozen=True)
+class Rechecked:
+    """What the checker says of the certificate in a folder. ``refused``: the reason; empty if it is accepted."""
+
+    name: str
+    theorem: str
+    runs: int
+    certificate: str
+    refused: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The answer as text."""
+        found = [f"{'REFUSED' if self.refused else 'ACCEPTED'} certificate of the products of {self.name}"]
+        found += [f"  {self.refused}"] if self.refused else [f"  {self.theorem}", f"  {self.runs} runs"]
+        return [*found, f"  {CERTIFICATE} {self.certificate}"]
+
+
+def recheck(path: str | Path) -> Rechecked:
+    """Check the certificate in a folder against the Verilog and the contract that lie there.
+
+    Raises ValueError if a file of the folder is missing or malformed, ToolError if Yosys cannot read the Verilog."""
+    folder = Path(path)
+    if kind_of(folder) != "a multiplier":
+        raise ValueError(f"--certificate is for multipliers; {folder} holds {kind_of(folder)}")
+    record_file, verilog_file = (folder / name for name in _FILES["a multiplier"])
+    record = json_object(read_text(record_file), record_file)
+    claim, sha = _claim(record, record_file), certificate_digest(folder)
+    net = Netlist.read(sheet.split(read_text(verilog_file))[1], _top(record, record_file))
+    name = folder.resolve().name
+    try:
+        runs = check(net.module, claim.describe(), certificate_lines(folder))
+    except RefusedError as error:
+        return Rechecked(name, claim.line, 0, sha, str(error))
+    return Rechecked(name, claim.line, runs, sha)
+
+
+def _top(options: Any, file: Path) -> str:
+    """The name of the first module. Raises ValueError if it is missing or malformed."""
+    top = options.get("top") if isinstance(options, dict) else None
+    if not isinstance(top, str) or not _NAME.fullmatch(top):
+        raise ValueError(f"{file}: 'top' is missing or no name of a module")
+    return top
 
 
 def _pace(record: Mapping[str, Any], file: Path) -> Pace:

@@ -14,10 +14,13 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import IO, Any
 
 from modmill.contract import Binary, Digits, Form
+from modmill.flow.certificate import Conclusion, body, head, run_line, write
 from modmill.flow.integers import Expression, Integers, Monomial
 from modmill.flow.netlist import Netlist
+from modmill.flow.reasons import Equality
 from modmill.flow.symbolic import OPERANDS, Symbolic
 from modmill.flow.word_rules import Bits
 from modmill.numbers.shown import shortened
@@ -47,6 +50,10 @@ class Claim:
     in_flight: int
     reset: int = 1
 
+    def describe(self) -> dict[str, Any]:
+        """The claim as JSON."""
+        return {**vars(self), "operand": self.operand.describe(), "result": self.result.describe()}
+
     @property
     def line(self) -> str:
         """The claim in words."""
@@ -75,13 +82,15 @@ class Start:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run. ``open``: what is not proved, each with what remains; empty if all is."""
+    """The result of a run. ``open``: what is not proved, each with what remains; empty if all is. ``lines``: of its
+    certificate, if one was asked for."""
 
     start: Start
     terms: int
     atoms: int
     open: tuple[str, ...]
     seconds: float
+    lines: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass
@@ -123,31 +132,38 @@ def starts(claim: Claim) -> Iterator[Start]:
 
 def prove_products(
     net: Netlist, claim: Claim, progress: Callable[[str, int, int], None] | None = None,
-    fixed: Mapping[str, Bits] | None = None,
+    fixed: Mapping[str, Bits] | None = None, certificate: IO[str] | None = None,
 ) -> ProductProof:  # fmt: skip
     """Prove the claim in every run of `starts`; the first run that stays open ends the proof. ``fixed``: bits at other
-    input ports.
+    input ports. ``certificate``: gets the lines of the proof (`flow.certificate`).
 
     Raises ValueError if a form has no rule here, or a cell."""
     for form in (claim.operand, claim.result):
         if not isinstance(form, Binary | Digits):
             raise ValueError(f"numbers of the form {form.describe()['kind']} are not proved; binary and digits are")
     proof, given = ProductProof(), list(starts(claim))
+    if certificate:
+        write(certificate, [head(net, claim.describe())])
     for number, start in enumerate(given):
         if progress:
             progress(start.line, number, len(given))
-        proof.outcomes.append(_outcome(net, claim, start, fixed or {}))
+        outcome = _outcome(net, claim, start, fixed or {}, written=certificate is not None)
+        if certificate:
+            write(certificate, outcome.lines)
+        proof.outcomes.append(replace(outcome, lines=()))
         if proof.open:
             break
     return proof
 
 
-def _outcome(net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits]) -> Outcome:
+def _outcome(
+    net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits], *, written: bool = False
+) -> Outcome:  # fmt: skip
     """The result of a run: without a choice by data if that does, else case by case."""
     begin = time.process_time()
     found: list[Outcome] = []
     for known, cases in ((False, False), (False, True), (True, False), (True, True)):
-        found.append(_all_cases(net, claim, start, fixed, known=known, cases=cases))
+        found.append(_all_cases(net, claim, start, fixed, known=known, cases=cases, written=written))
         if not found[-1].open:
             break
     return replace(min(found, key=_remaining), seconds=time.process_time() - begin)
@@ -159,10 +175,11 @@ def _remaining(outcome: Outcome) -> int:
 
 
 def _all_cases(
-    net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits], *, known: bool, cases: bool
+    net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits], *, known: bool, cases: bool, written: bool
 ) -> Outcome:  # fmt: skip
     todo: list[tuple[int, ...]] = [()]
     terms = atoms = 0
+    lines = list[str]()
     while todo:
         case, make = todo.pop(), Integers()
         operands = [
@@ -182,28 +199,38 @@ def _all_cases(
         except UnprovedError as error:
             return Outcome(start, terms, atoms, (str(error),), 0)
         terms, atoms = max(terms, len(number.terms)), max(atoms, len(make.atoms))
-        if open_ := tuple(_remains(make, claim, number, product)):
+        open_, conclusion = _remains(make, claim, number, product)
+        if open_:
             return Outcome(start, terms, atoms, open_, 0)
-    return Outcome(start, terms, atoms, (), 0)
+        if written:
+            lines.append(run_line(start.phase, start.full, known=known, cases=cases, bits=run.begun))
+            lines += body(make, conclusion)
+    return Outcome(start, terms, atoms, (), 0, tuple(lines))
 
 
-def _remains(make: Integers, claim: Claim, number: Expression, product: Expression) -> Iterator[str]:
-    """What is not proved of a result."""
-    number, wanted = make.settled(number), make.sum([(claim.factor, product)])
+def _remains(
+    make: Integers, claim: Claim, result: Expression, product: Expression
+) -> tuple[tuple[str, ...], Conclusion]:  # fmt: skip
+    """What is not proved of a result, and why the rest is so."""
+    equal = list[Equality]()
+    number, wanted, found = make.settled(result, equal), make.sum([(claim.factor, product)]), list[str]()
     if left := _wrong(make, claim, number, wanted):
         if len(left) <= _MOST_MATCHED and all(len(m) == 1 for m in left):
-            number = make.matched(number, [m[0] for m in left])
+            number = make.matched(number, [m[0] for m in left], equal)
         left = _wrong(make, claim, number, wanted)
     if left:
-        yield f"{_CONGRUENCE}: {len(left)} of {len(number.terms)} terms are no multiples of the modulus"
-    for bounds in (make.bounds, make.case_bounds, make.close_bounds):
-        low, high = bounds(number)
-        if low >= 0 and high < claim.end:
+        found.append(f"{_CONGRUENCE}: {len(left)} of {len(number.terms)} terms are no multiples of the modulus")
+    for ends in (make.ends, make.case_ends, make.close_ends):
+        least, most = ends(number)
+        if least[0] >= 0 and most[0] < claim.end:
             break
-    if high >= claim.end:
-        yield f"{_RANGE}: the upper bound that was found is {(high - claim.end + 1) / claim.p:.3g} p too large"
-    if low < 0:
-        yield f"{_RANGE}: the lower bound that was found is {-low / claim.p:.3g} p below 0"
+    if most[0] >= claim.end:
+        over = (most[0] - claim.end + 1) / claim.p
+        found.append(f"{_RANGE}: the upper bound that was found is {over:.3g} p too large")
+    if least[0] < 0:
+        found.append(f"{_RANGE}: the lower bound that was found is {-least[0] / claim.p:.3g} p below 0")
+    ways = make.whole(result, most, 1, equal), make.whole(result, least, -1, equal)
+    return tuple(found), Conclusion(*ways, equal)
 
 
 def _wrong(make: Integers, claim: Claim, number: Expression, wanted: Expression) -> list[Monomial]:
@@ -248,7 +275,8 @@ class _Run:
             self._core.words.decide = self._decide
         self._ports = {n: net.module["ports"][n]["bits"] for n in OPERANDS if n in net.module["ports"]}
         self._operands = {n: bits for n, (_, bits) in zip(self._ports, operands, strict=True)}
-        self._core.begin(random.Random(start.seed))
+        self.begun = self._core.begin(random.Random(start.seed))
+        """Bits of the registers of control."""
         if known:
             self._core.fill()
 
@@ -256,8 +284,9 @@ class _Run:
         """The value of bit k of a word in this case, if its floor has two values."""
         least, most = word.low >> k, word.high >> k
         if (word, k) not in self._decided:
-            if most != least + 1:
-                return None
+            make = self._core.words.integers
+            if most != least + 1 or make.asked("decide", word, k):
+                return make.choose("decide", word, k, lambda: None)
             assert self._case is not None
             if len(self._decided) == len(self._case):
                 raise _OpenCaseError((least, most))

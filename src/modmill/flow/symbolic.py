@@ -127,10 +127,15 @@ class Symbolic:
                         for bits in cell.inputs.values() for b in bits if b in drivers and drivers[b].name not in done
                     ]  # fmt: skip
 
-    def begin(self, rnd: random.Random) -> None:
-        """Give random bits to the registers of control: those that no operand reaches."""
-        for net in control(self.net):
-            self._set((net,), (rnd.getrandbits(1),))
+    def order(self) -> list[WordCell]:
+        """The cells between registers, each after those that drive it."""
+        return sorted(self._combined.values(), key=lambda cell: cell.order)
+
+    def begin(self, rnd: random.Random) -> list[int]:
+        """Give random bits to the registers of control, those that no operand reaches; returns them."""
+        found = [rnd.getrandbits(1) for _ in control(self.net)]
+        self._set(control(self.net), tuple(found))
+        return found
 
     def fill(self) -> None:
         """Make the bits None of registers and memories numbers, each of its own name."""

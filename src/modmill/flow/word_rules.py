@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from modmill.flow.integers import Expression, Integers
+from modmill.flow.reasons import Sum, parts
 
 Bit = int | None | tuple[Expression, int]
 """A constant, an unknown bit, or a bit of an expression (in two's complement without end)."""
@@ -62,33 +63,41 @@ class Words:
 
     def integer(self, bits: Bits, signed: bool = False) -> Expression:
         """The number that the bits are; with ``signed`` in two's complement."""
-        parts: list[tuple[int, Expression]] = []
+        found: list[tuple[int, Expression]] = []
         k, make = 0, self.integers
         while k < len(bits):
             bit = bits[k]
             sign = -1 if signed and k == len(bits) - 1 else 1
             if bit is None:
                 end = k + 1
-                parts.append((sign << k, make.atom("unknown", 0, 1)))
+                found.append((sign << k, make.atom("unknown", 0, 1)))
             elif isinstance(bit, int):
                 end = k + 1
                 if bit:
-                    parts.append((sign << k, make.number(1)))
+                    found.append((sign << k, make.number(1)))
             else:
                 word, at = bit
                 end = k + 1
                 last = len(bits) - (1 if signed else 0)
                 while end < last and bits[end] == (word, at + end - k):
                     end += 1
-                parts.append((sign << k, self._slice(word, at, at + end - k)))
+                found.append((sign << k, self._slice(word, at, at + end - k)))
             k = end
-        return make.sum(parts)
+        return make.sum(found)
 
     def _slice(self, word: Expression, low: int, high: int) -> Expression:
         """Bits ``low`` to ``high`` - 1 of a word as a number."""
         make = self.integers
         found = make.sum([(1, make.floor(word, low)), (-(1 << high - low), make.floor(word, high))])
-        return make.within(found, 0, (1 << high - low) - 1)
+
+        def why(sign: int) -> Sum:
+            above = make.lemma(word, high)
+            below = [make.lemma(word, low)] if low else []
+            if sign > 0:
+                return Sum(1 << low, parts([(1, above.most), *((1, one.least) for one in below)]))
+            return Sum(1 << low, parts([(1, above.least), *((1, one.most) for one in below)]))
+
+        return make.within(found, 0, (1 << high - low) - 1, why)
 
     def word(self, value: Expression, width: int) -> Bits:
         """The low bits of a number."""
@@ -154,12 +163,10 @@ class Words:
         known = min([width, *(k for bits in operands for k, bit in enumerate(bits[:width]) if bit is None)])
         if known == 0:
             return (None,) * width
-        values = [
-            self.integer(bits[:width], signed and len(bits) <= width) if known == width else self.integer(bits[:known])
-            for bits in operands
-        ]
+        values = [self.integer(bits[:known], signed and len(bits) <= known) for bits in operands]
         found = combine(values[0], values[-1])
-        found = self.integers.modulo(found, known) if not self._within(found, known) else found
+        if self.integers.choose("modulo", found, known, lambda: not self._within(found, known)):
+            found = self.integers.modulo(found, known)
         return (*self.word(found, known), *(None,) * (width - known))
 
     def _within(self, value: Expression, width: int) -> bool:
@@ -227,7 +234,8 @@ class Words:
         for x, y in ((a, b), (b, a)) if width > 1 else ():
             if len(set(x)) == 1:
                 s, word = self.integer(x[:1]), self.integer(y)
-                if len(s.terms) * len(word.terms) > _MOST_PRODUCTS:
+                long = len(s.terms) * len(word.terms) > _MOST_PRODUCTS
+                if make.choose("alone", make.sum([(1, word), (1 << width, s)]), width, lambda: long):  # noqa: B023
                     break
                 full = make.number((1 << width) - 1)
                 both = make.product(s, word)
@@ -261,7 +269,8 @@ class Words:
         """The product of two bits of short expressions, longer ones for carries; nothing for others."""
         values = [self.integer((bit,)) for bit in bits]
         carries = all(isinstance(bit, tuple) and bit[0].low >= 0 and bit[0].high >> bit[1] <= 1 for bit in bits)
-        if max(len(value.terms) for value in values) > (_MOST_SHORT if carries else 2):
+        long = max(len(value.terms) for value in values) > (_MOST_SHORT if carries else 2)
+        if self.integers.choose("number", self.integers.sum((1, value) for value in values), 1, lambda: long):
             return ()
         return self.word(self.integers.product(*values), 1)
 
@@ -366,8 +375,8 @@ class Words:
         if len(rest) == 1:
             return rest[0]
         make = self.integers
-        parts = {b for bit in rest for b in self._any_of.get(bit, (bit,)) if isinstance(b, tuple)}
-        every = sorted(parts, key=lambda b: (b[0].hash, b[1]))
+        bits_ = {b for bit in rest for b in self._any_of.get(bit, (bit,)) if isinstance(b, tuple)}
+        every = sorted(bits_, key=lambda b: (sorted(b[0].terms.items()), b[1]))
         below = make.floor(make.sum([(1, self.integer(tuple(every))), (-1, make.number(1))]), len(every))
         found = self.word(make.sum([(1, make.number(1)), (1, below)]), 1)[0]
         self._any_of[found] = tuple(every)
@@ -425,7 +434,7 @@ class Words:
             return None
         make = self.integers
         apart = make.sum([(1, self.integer(a)), (-1, self.integer(b))])
-        if apart.low > 0 or apart.high < 0:
+        if make.choose("apart", apart, 0, lambda: apart.low > 0 or apart.high < 0):
             return 1
         if all(y == 0 for y in b if isinstance(y, int)) and constant(b):
             return self._truth(a)
