@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 
 import modmill
-from modmill.cores.multiplier.build import build
+from modmill.cores.multiplier.build import RECORD, build
+from modmill.cores.multiplier.check import proof_differences, record_differences, text_differences
+from modmill.cores.multiplier.folder import Folder
 from modmill.cores.proof import prove, recheck
 from modmill.flow.netlist import Netlist
 from modmill.flow.products import prove_products, starts
 from modmill.flow.recheck import RefusedError
 from modmill.flow.replay import check_runs
+from modmill.report.seal import seal_differences
 
 from test_products import claim_of  # isort: skip
 
@@ -211,8 +214,21 @@ def test_a_folder_keeps_its_certificate(tmp_path):
     folder = build("mcivor", "13", "native").write(tmp_path / "core", check=False)
     with pytest.raises(ValueError, match="--products writes it"):
         recheck(folder)
-    assert prove(folder, products=True).state == "PROVED"
+    record = Folder.read(folder).record
+    assert set(record["proved"].values()) == {"not run"}
+    assert "| Proved | not run: `modmill prove . --products --control` |" in (folder / "README.md").read_text()
+    proof = prove(folder, products=True)
+    assert (proof.state, proof.notes) == ("PROVED", ())
     found = recheck(folder)
+    wanted = {"constant_time": "PROVED", "products": "PROVED", "control": "not run", "certificate": found.certificate}
+    noted = Folder.read(folder)
+    assert noted.record["proved"] == wanted and noted.record["digest"] == record["digest"]
+    assert (
+        f"products PROVED; control not run; certificate of the products `{found.certificate}`"
+        in (noted.texts["README.md"])
+    )
+    assert [*seal_differences(noted.texts, RECORD), *text_differences(noted.refit(), noted)] == []
+    assert [*record_differences(noted.record, noted.refit().record()), *proof_differences(noted)] == []
     assert (found.refused, found.runs) == ("", 10)
     assert found.lines[0].startswith("ACCEPTED") and found.certificate in found.lines[-1]
     file = folder / "products.jsonl.gz"
@@ -222,9 +238,11 @@ def test_a_folder_keeps_its_certificate(tmp_path):
     verilog = (folder / "core.v").read_text()
     (folder / "core.v").write_text(verilog.replace("fits ? difference : number", "number"))
     assert recheck(folder).lines[0].startswith("REFUSED")
+    assert prove(folder).notes[1].startswith("contract.json and README.md do not take the result: core.v: was edited")
     assert prove(folder, products=True).state == "OPEN"
     assert file.read_bytes() == kept and not list(folder.glob(".products*"))
     (folder / "core.v").write_text(verilog)
     assert recheck(folder).refused == ""
     file.write_bytes(kept[:-40])
+    assert "its digest is" in next(proof_differences(noted))
     assert "is damaged" in recheck(folder).refused

@@ -133,6 +133,7 @@ def build(
         f"{core.digest[:23]}..."
     )
     print(_factor_left(c))
+    print(f"proofs not run: modmill prove {folder} --products --control")
 
 
 def _factor_left(contract: Contract) -> str:

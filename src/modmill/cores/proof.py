@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -16,6 +16,7 @@ from modmill.contract import Binary, Digits, Form
 from modmill.cores.certified import certificate_digest, certificate_lines, certified
 from modmill.cores.engine_proof import CIRCUIT_HEADERS, HEADERS, circuit_time, machine_time, router_time
 from modmill.cores.folder import CERTIFICATE, json_object, kind_of, read_text
+from modmill.cores.multiplier.noted import note
 from modmill.flow import tools
 from modmill.flow.constant_time import PUBLIC, ConstantTime, constant_time
 from modmill.flow.control import ControlProof, prove_control
@@ -50,6 +51,7 @@ _FOR_CONTROL = (
     "each reset lasts {} cycles at least, and registers may contain anything before it",
     "no path from operands to the handshake is left out: this is the proof of constant time",
 )
+PUBLIC_MODULUS = " for a public modulus"
 _HEADERS = "the words that the machine takes in the states {states} are the header words of README.md"
 _PUBLIC_BITS = "a job of variable time reads only bits of its own exponent, which is public"
 _APART = "machines and router have no loop of gates through each other"
@@ -71,6 +73,7 @@ class Proof:
     claim: Claim | None = None
     products: ProductProof | None = None
     control: ControlProof | None = None
+    public_modulus: bool = False
 
     @property
     def timing(self) -> str:
@@ -82,6 +85,18 @@ class Proof:
         """PROVED, OPEN or REFUTED, of all that was to be proved."""
         states = {self.timing, *(proof.state for proof in (self.control, self.products) if proof)}
         return next((state for state in ("REFUTED", "OPEN") if state in states), "PROVED")
+
+    def states(self, folder: Path) -> dict[str, Any]:
+        """What contract.json says of the proofs that were made."""
+        made: dict[str, Any] = {"constant_time": f"{self.timing}{PUBLIC_MODULUS if self.public_modulus else ''}"}
+        if self.products:
+            made["products"] = self.products.state
+            if self.products.state == "PROVED":
+                made["certificate"] = certificate_digest(folder)
+        if self.control:
+            made["control"] = self.control.state
+            made["parts"] = {part.name: part.state for part in self.control.parts}
+        return made
 
     def theorem(self, found: ConstantTime) -> str:
         """The statement for a module."""
@@ -219,7 +234,10 @@ def prove(
     notes = [] if record.get("digest") == about["digest"] else [f"{record_file.name} has the digest of another RTL"]
     proved = certified(folder, lambda text: prove_products(net, claim, progress, certificate=text)) if claim else None
     handshake = prove_control(net, pace) if pace else None
-    return Proof(str(path), about, found, but, tuple(assumed), tuple(notes), claim, proved, handshake)
+    proof = Proof(str(path), about, found, but, tuple(assumed), tuple(notes), claim, proved, handshake, public_modulus)
+    if multiplier:
+        proof = replace(proof, notes=(*proof.notes, *note(folder, about["digest"], proof.states(folder))))
+    return proof
 
 
 @dataclass(frozen=True)

@@ -91,12 +91,30 @@ def render(file: str, record: Mapping[str, Any], name: str) -> str:
     factor, p = int(record["factor"], 16), int(record["modulus"], 16)
     return _templates().get_template(f"{file}.j2").render(
         {"operands": 2, "made_for": "", "thing": "number" if record.get("operands") == 1 else "product", **record},
-        name=name, promises=promises(record), rtl_file="core.v", bench="test_core",
+        name=name, promises=promises(record), proofs=proofs(record), rtl_file="core.v", bench="test_core",
         tools_section=other_tools("core.v", record["top"], "test_core", "core", vlnv), meanings=MEANINGS,
         r_squared=hex(pow(factor, -2, p)),
         clock=clock("core.v", "core", record.get("measured", ()), "the operands, results and loads in flight"
                     if "load" in record else "the operands and results in flight", _measuring(record)),
     )  # fmt: skip
+
+
+NOT_RUN = "not run"
+UNPROVED = dict.fromkeys(("constant_time", "products", "control"), NOT_RUN)
+"""States of the proofs of a core that was built, by name."""
+
+
+def proofs(record: Mapping[str, Any]) -> str:
+    """The states of the proofs in words."""
+    states = UNPROVED | record.get("proved", {})
+    if states == UNPROVED:
+        return f"{NOT_RUN}: `modmill prove . --products --control`"
+    said = [f"{name.replace('_', ' ')} {states[name]}" for name in UNPROVED]
+    if parts := states.get("parts"):
+        said[-1] += f" ({', '.join(f'{name} {state}' for name, state in parts.items())})"
+    if certificate := states.get("certificate"):
+        said.append(f"certificate of the products `{certificate}`, which `modmill prove . --certificate` checks")
+    return "; ".join(said)
 
 
 def clock(source: str, thing: str, measured: Sequence[Mapping[str, Any]], cleared: str, measure: str = "") -> str:

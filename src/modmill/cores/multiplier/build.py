@@ -213,6 +213,7 @@ class Core:
             "digest": digest(self.verilog),
             "netlist": self.digest,
             "build_check": "passed" if check else "none: --no-check",
+            "proved": sheet.UNPROVED,
             "cost": cost,
         }
         record["measured"] = recorded(self.digest)

@@ -16,6 +16,8 @@ from modmill.buses.adapters import find_bus
 from modmill.buses.files import VERILOG
 from modmill.contract import Contract
 from modmill.cores.behind_bus import bus_faults, loading, product
+from modmill.cores.certified import certificate_digest
+from modmill.cores.folder import CERTIFICATE
 from modmill.cores.multiplier import operands
 from modmill.cores.multiplier.build import RECORD, Core
 from modmill.cores.multiplier.folder import Folder
@@ -50,6 +52,7 @@ def check(path: str | Path, vectors: int | None = None, *, four_state: bool = Fa
         report.failures += record_differences(folder.record, core.record())
         report.failures += digest_differences(folder)
         report.failures += measured_differences(folder.record)
+        report.failures += proof_differences(folder)
         report.failures += vector_differences(core.contract, folder)
         report.failures += text_differences(core, folder)
         extra = [(a, b) for a, b, _ in folder.vectors]
@@ -72,7 +75,7 @@ def record_differences(written: dict[str, Any], recomputed: dict[str, Any]) -> I
     """Yield the fields of contract.json that differ from those recomputed, except versions, digests and the record of
     the check at build time."""
     recomputed = json.loads(json.dumps(recomputed))
-    apart = {"modmill", "tools", "digest", "netlist", "build_check", "measured", *seal.KEYS}
+    apart = {"modmill", "tools", "digest", "netlist", "build_check", "proved", "measured", *seal.KEYS}
     by = ""
     if written.get("modmill") != recomputed["modmill"]:
         by = f" (made by Modmill {_short(written.get('modmill'))}, this is {recomputed['modmill']})"
@@ -111,6 +114,23 @@ def measured_differences(record: Mapping[str, Any]) -> Iterator[str]:
     for entry in record.get("measured", ()):
         if entry not in known:
             yield f"contract.json: measured: no recorded row says {_short(entry)}"
+
+
+def proof_differences(folder: Folder) -> Iterator[str]:
+    """Yield a fault if the record names the certificate of a proof that is not in the folder."""
+    proved = folder.record.get("proved")
+    if proved is None and folder.record.get("modmill") != __version__:
+        return
+    if not isinstance(proved, dict):
+        yield f"contract.json: proved is {_short(proved)}, which is no state of proofs"
+    elif proved.get("products") == "PROVED" or "certificate" in proved:
+        try:
+            found = certificate_digest(folder.path)
+        except ValueError as error:
+            yield f"contract.json: proved: {error}"
+        else:
+            if found != proved.get("certificate"):
+                yield f"{CERTIFICATE}: its digest is {found[:23]}..., contract.json has another one"
 
 
 def vector_differences(contract: Contract, folder: Folder) -> Iterator[str]:
