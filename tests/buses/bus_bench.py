@@ -9,18 +9,32 @@ from functools import partial
 import cocotb
 from amaranth.lib.wiring import In
 from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge, RisingEdge, with_timeout
+from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, with_timeout
 from masters import MASTERS
-from stub_engine import COUNTED, DEVICE, ECHO, KEY, ONE, SUM, answer
+from stub_engine import ECHO, KEY, ONE, SUM, answer, several
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.registers import CAUSES, register_map
 
-BUS = os.environ["BUS"]
+BUS, MACHINES = os.environ["BUS"], int(os.environ["MACHINES"])
+DEVICE = several(MACHINES)
+COUNTED = DEVICE.counted
+answer = partial(answer, machines=MACHINES)
 REGISTERS = register_map(DEVICE)
 CAUSE = {name: number for number, (name, _) in enumerate(CAUSES)}
 DONE, ERROR = 1, 2
 ABORT, ZEROISE, SELFTEST = 1, 2, 4
+
+
+def stubs(dut):
+    """The engines."""
+    return [getattr(dut, f"core{k}_inside") for k in range(MACHINES)] if MACHINES > 1 else [dut.stub_inside]
+
+
+def hold(dut, value):
+    """Whether the engines take no words."""
+    for stub in stubs(dut):
+        stub.hold.value = value
 
 
 def bits(register, field, value):
@@ -111,7 +125,8 @@ async def started(dut, seed, **more):
     for name, port in find_bus(BUS).adapter.ports.items():
         if port.flow == In:
             getattr(dut, name).value = int(name == "hready")
-    dut.rst.value, dut.stub_inside.hold.value = 1, 0
+    dut.rst.value = 1
+    hold(dut, 0)
     await FallingEdge(dut.clk)  # Icarus loses what the masters drive at once at time 0
     masters = [kind(dut, seed, **more) for kind in MASTERS[BUS]]
     await reset(dut, 3)
@@ -197,7 +212,7 @@ async def refused(dut, driver, rnd):
     await driver.job(ECHO, drawn(rnd, ECHO))
     assert await driver.read("DATA_OUT") == 0
     await driver.failed("EMPTY")
-    await driver.send(ONE, [9])
+    await driver.send(ONE, MACHINES * [9])
     await driver.write("DATA_IN", 10)
     await driver.failed("LONG")
     await driver.write("COMMAND", ONE)
@@ -205,7 +220,7 @@ async def refused(dut, driver, rnd):
     await driver.until("done")
     await driver.write("COMMAND", ONE)
     await driver.failed("BUSY")
-    assert await driver.answer(1) == answer(driver.key, ONE, [9])
+    assert await driver.answer(MACHINES) == answer(driver.key, ONE, MACHINES * [9])
     for command, words, cause in ((ECHO, [1, 2, 3], "SHORT"), (SUM, [10, 5], "VALUE"), (SUM, [4, 3], "VALUE")):
         await driver.send(command, words[:-1])
         await driver.write("DATA_IN", words[-1])
@@ -222,16 +237,17 @@ async def refused(dut, driver, rnd):
 async def full(dut, driver, rnd):
     """The buffer before the engine fills: a word more is lost and reported, and can be sent again."""
     await driver.setup(drawn(rnd, KEY))
-    dut.stub_inside.hold.value = 1
+    hold(dut, 1)
     await driver.write("COMMAND", ECHO)
     words = drawn(rnd, ECHO)
-    room = DEVICE.in_words - 1
+    room = DEVICE.in_words - 1 + (MACHINES > 1)  # words are waiting for several engines
+    await ClockCycles(dut.clk, 8)
     for k, word in enumerate(words[:room]):
         assert await driver.read("LEVEL") == room - k
         await driver.write("DATA_IN", word)
     await driver.write("DATA_IN", 1)
     await driver.failed("FULL")
-    dut.stub_inside.hold.value = 0
+    hold(dut, 0)
     for word in words[room:]:
         while not await driver.read("LEVEL"):
             pass
@@ -246,7 +262,7 @@ async def aborts(dut, driver, rnd):
     for k in range(4):
         await driver.setup(drawn(rnd, KEY))
         words = drawn(rnd, ECHO)
-        await driver.send(ECHO, words[: rnd.choice((3, 24, 24))])
+        await driver.send(ECHO, words[: rnd.choice((3, len(words), len(words)))])
         for _ in range(rnd.randrange(200)):
             await RisingEdge(dut.clk)
         if k % 3 == 2 and await driver.status("done"):
@@ -260,7 +276,7 @@ async def aborts(dut, driver, rnd):
         assert await driver.read("LEVEL") == DEVICE.in_words
         assert not await driver.status("loaded") and not await driver.status("error")
         await driver.setup(drawn(rnd, KEY))
-        await driver.job(*((ECHO, drawn(rnd, ECHO)) if k % 2 else (ONE, [k])))
+        await driver.job(*((ECHO, drawn(rnd, ECHO)) if k % 2 else (ONE, MACHINES * [k])))
 
 
 async def busy(dut, driver):
@@ -296,8 +312,8 @@ async def zeroises(dut, driver, rnd):
             await RisingEdge(dut.clk)
             cycles += 1
             assert cycles <= DEVICE.zeroise_cycles
-        stub = dut.stub_inside
-        assert stub.key.value == 0 and not any(stub.words[k].value for k in range(24))
+        for stub in stubs(dut):
+            assert stub.key.value == 0 and not any(stub.words[k].value for k in range(24))
         status = await driver.read("STATUS")
         assert (
             bits("STATUS", "zeroised", status)
@@ -353,7 +369,7 @@ async def resets(dut, driver, rnd):
         await driver.until("ready")
         assert await driver.read("MAGIC") == REGISTERS["MAGIC"].reset and not await driver.status("error")
         await driver.setup([1, 2, 3])
-        await driver.job(ONE, [k])
+        await driver.job(ONE, MACHINES * [k])
 
 
 @cocotb.test(skip=BUS != "wishbone")

@@ -2,6 +2,8 @@
 # Copyright The Modmill authors
 """A small engine with pauses of its own, and the device that describes it: every kind of message, in few cycles."""
 
+from dataclasses import replace
+
 from modmill.buses.device import Command, Counted, Device, Sent
 from modmill.buses.files import bus_texts
 
@@ -14,8 +16,22 @@ DEVICE = Device(
     power_up=5, buffer=16,
     zeroise=(Sent(SUM, (9, 5), zeros=True, cut=True), Sent(KEY, zeros=True, cycles=64),
              Sent(ECHO, zeros=True, cycles=512), Sent(ONE, zeros=True, cycles=256)),
-    selftest=(Sent(KEY, (1, 2, 3)), Sent(ONE, (5,), answer=(11,)), Sent(SUM, (1, 1, *range(6)), answer=(23, 8))),
+    selftest=(
+        Sent(KEY, (1, 2, 3)), Sent(ONE, part=(5,), answer=(11,)), Sent(SUM, (1, 1), tuple(range(6)), answer=(23, 8))
+    ),
 )  # fmt: skip
+
+
+def several(machines):
+    """The device with several of these engines."""
+    commands = tuple(command.dealt(machines) for command in DEVICE.commands)
+    zeroise = tuple(replace(sent, cycles=machines * sent.cycles) for sent in DEVICE.zeroise)
+    return replace(DEVICE, commands=commands, threads=2 * machines, machines=machines, zeroise=zeroise)
+
+
+def several_verilog(machines):
+    """Its Verilog, as that of several machines of an engine."""
+    return VERILOG.replace("module stub(", "module stub_core(") if machines > 1 else VERILOG
 
 
 def write(folder, bus):
@@ -24,8 +40,13 @@ def write(folder, bus):
         (folder / name).write_text(text)
 
 
-def answer(key, command, words):
+def answer(key, command, words, machines=1):
     """The answer of the stub; ``key``: sum of the words of the last setup."""
+    if machines > 1:
+        head, each = words[: DEVICE.commands[command].head], words[DEVICE.commands[command].head :]
+        size = len(each) // machines
+        parts = [[*head, *each[k * size : (k + 1) * size]] for k in range(machines)]
+        return [word for part in parts for word in answer(key, command, part)]
     mask = 2**32 - 1
     if command == SUM:
         return [(sum(words) + key) & mask, len(words)]

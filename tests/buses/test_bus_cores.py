@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import stub_engine as stub
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.files import all_names, bus_texts
 from modmill.buses.front import whole
+from modmill.buses.registers import register_map
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.contract import UnsupportedError
 from modmill.cores.behind_bus import bus_faults, loading, product, self_tested, zeroised
@@ -187,13 +189,50 @@ def test_the_page_has_the_rows():
 
 
 @pytest.mark.parametrize(
-    ("given", "why"), [({"bus": "pci"}, "bus must be one of"), ({"bus": "apb", "cores": 2}, "machines")]
+    ("given", "why"), [({"bus": "pci"}, "bus must be one of"), ({"bus": "apb", "word": 16}, "words of 32 bits")]
 )
 def test_refusals(given, why):
     with pytest.raises(UnsupportedError, match=why):
         engine("mcivor", width=64, bits=80, **given)
     with pytest.raises(UnsupportedError, match="bus must be one of"):
         build("mcivor", "2^61-1", bus="pci")
+
+
+def test_more_runs_than_are_counted_are_refused():
+    with pytest.raises(UnsupportedError, match="at most 255 runs, not 256: 64 machines with 4 runs each"):
+        replace(stub.DEVICE, machines=64, threads=256)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two machines behind a bus: device, Verilog, exchanges."""
+    made = engine("mcivor", width=64, bits=17, threads=1, bus="apb", cores=2)
+    return made.device, bus_texts(made.device, find_bus("apb"), made.verilog)["bus.v"], [*made.exchanges()]
+
+
+def test_several_machines_behind_a_bus(pair):
+    device, text, exchanges = pair
+    assert (device.machines, device.threads) == (2, 2) and {exchange.command for exchange in exchanges} == {0, 1, 2}
+    kind = register_map(device)["KIND"]
+    assert {f.name: f.reset for f in kind.fields}["others"] == 1
+    assert list(bus_faults(text, device, find_bus("apb"), exchanges)) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "caught"),
+    [
+        (r"taken & i_closes & i_every_is_0\)", "0)", "no end|never|stays|wrong"),
+        pytest.param(r"o_valid & o_ready & of_or\)", "0)", "words of an answer|never", marks=pytest.mark.long),
+        pytest.param(r"(core1_inside \(.*?)\(core_rst\)", r"\1(rst)", "", marks=pytest.mark.long),
+        pytest.param(r"(answer_1 <= .*): core1_o_data;", r"\1: core1_o_data ^ 1;", "wrong", marks=pytest.mark.long),
+    ],
+)
+def test_a_planted_fault_of_one_machine_is_caught(right, wrong, caught, pair):
+    device, text, exchanges = pair
+    edited, count = re.subn(right, wrong, text, count=1, flags=re.DOTALL if "inside" in right else 0)
+    assert count
+    (fault,) = bus_faults(edited, device, find_bus("apb"), exchanges)
+    assert re.search(caught, fault), fault
 
 
 def test_parities_of_numbers_are_nothing_that_is_left():

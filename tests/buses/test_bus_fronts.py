@@ -12,7 +12,7 @@ import pytest
 import stub_engine as stub
 from cocotb_tools.runner import get_results, get_runner
 
-from modmill.buses.adapters import BUSES
+from modmill.buses.adapters import BUSES, find_bus
 from modmill.buses.front import whole
 
 HERE = Path(__file__).parent
@@ -24,7 +24,13 @@ def verilog():
     return {bus.name: whole(stub.DEVICE, bus, stub.VERILOG) for bus in BUSES}
 
 
-def failures(bus, text, folder, only=""):
+@pytest.fixture(scope="module")
+def three():
+    """Verilog of three stubs behind APB."""
+    return whole(stub.several(3), find_bus("apb"), stub.several_verilog(3))
+
+
+def failures(bus, text, folder, only="", machines=1):
     """Names of the cocotb tests that fail; ``only``: one of them."""
     (folder / "bus.v").write_text(text)
     runner = get_runner("icarus")
@@ -37,6 +43,7 @@ def failures(bus, text, folder, only=""):
         )  # fmt: skip
         environment = {
             "BUS": bus,
+            "MACHINES": str(machines),
             **({"LONG": "1"} if only == "in_a_row" else {}),
             "COCOTB_LOG_LEVEL": "WARNING",
             "PYTHONWARNINGS": "ignore",
@@ -55,6 +62,11 @@ def failures(bus, text, folder, only=""):
 @pytest.mark.parametrize("bus", [bus.name for bus in BUSES])
 def test_a_master_of_another_house(bus, verilog, tmp_path):
     assert failures(bus, verilog[bus], tmp_path) == 0, (tmp_path / "run.log").read_text()[-6000:]
+
+
+@pytest.mark.long
+def test_several_machines(three, tmp_path):
+    assert failures("apb", three, tmp_path, machines=3) == 0, (tmp_path / "run.log").read_text()[-6000:]
 
 
 @pytest.mark.long

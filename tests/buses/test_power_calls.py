@@ -286,8 +286,8 @@ def random_engine(seed):
 
 
 def test_on_the_simulated_bus(tmp_path):
-    """Powers, and a private operation with its check, on bus.v of a small engine."""
-    core, rnd = engine("iddmm", width=64, bits=72, threads=2), random.Random(8)
+    """Powers, and a private operation with its check, on bus.v of two small machines."""
+    core, rnd = engine("iddmm", width=64, bits=72, threads=1, cores=2), random.Random(8)
     powers, numbers = simulated(core, tmp_path, Powers), key(64, rnd)
     _, modulus = powers.modulus(p := 2**64 - 59)
     runs = [(0, 5), (p - 1, 2**72 - 1), (rnd.randrange(p), rnd.getrandbits(72))]

@@ -7,7 +7,7 @@ A message is a command and data words; its answer, if it has one, is of words to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,10 @@ RESET_CYCLES = 4
 """Least cycles for which the engine is held in reset."""
 PACE = 6
 """Most cycles between two words of a message that the front sends by itself, if it has not to wait."""
+MACHINES = 64
+"""Most machines behind a bus."""
+RUNS = 255
+"""Most runs of a job."""
 BUFFER = 16
 """Least number of words in a buffer."""
 
@@ -71,15 +75,31 @@ class Command:
     answer: int
     counted: Counted | None = None
 
+    def dealt(self, machines: int) -> Command:
+        """The message for several machines, if this is the one of each: command 0 is for all of them, a job has the
+        words behind its count once for each machine, and so has its answer."""
+        if machines == 1 or self.number == 0:
+            return self
+        shape = self.counted and replace(self.counted, threads=machines * self.counted.threads)
+        words = shape.words(shape.most) if shape else machines * self.words
+        return replace(self, words=words, answer=machines * self.answer, counted=shape)
+
+    @property
+    def head(self) -> int:
+        """Number of data words in front of those of the first thread."""
+        return 1 + self.counted.stated if self.counted else 0
+
 
 @dataclass(frozen=True)
 class Sent:
-    """A message that the front sends by itself: the data ``words``, then, with ``zeros``, words 0 to its end; with
-    ``cut`` its job is aborted at the start. ``answer``: the words that are expected, where they are compared.
-    ``cycles``: most cycles of the device for it, besides those of its words."""
+    """A message that the front sends by itself: the data ``words``, ``part`` once for each machine, then, with
+    ``zeros``, words 0 to its end; with ``cut`` its job is aborted at the start. ``answer``: the words that are expected
+    of each machine, where they are compared. ``cycles``: most cycles of the device for it, besides those of its words.
+    """
 
     command: int
     words: tuple[int, ...] = ()
+    part: tuple[int, ...] = ()
     zeros: bool = False
     cut: bool = False
     answer: tuple[int, ...] = ()
@@ -93,6 +113,7 @@ class Device:
     ``kind``: of `KINDS`. ``top``: name of its Verilog module. ``digest``: of its netlist, ``sha256:...``. ``bits``: of
     the modulus. ``number_words``: words of a number. ``threads``: runs of a job. ``commands``: by number, without gaps;
     number 0 loads a modulus or constants, and the other commands need it first. ``power_up``: least cycles of a reset.
+    ``machines``: number of equal machines, to which a job is dealt (`Command.dealt`); ``commands`` are those of all.
     ``patience``: most cycles from the last word of a message to its answer. ``operands``: bits of the ports i_a, i_b
     (0: none), o_r and k_m (0: none) of a multiplier; None for an engine with streams of words. ``buffer``: greatest
     number of words in a buffer, a power of two. ``calls``: what calls in C need, None if there are none. ``zeroise``:
@@ -116,6 +137,7 @@ class Device:
     calls: Calls | PowerCalls | ProductCalls | None = None
     zeroise: tuple[Sent, ...] = ()
     selftest: tuple[Sent, ...] = ()
+    machines: int = 1
 
     def __post_init__(self) -> None:
         first = self.commands[0].number
@@ -123,6 +145,11 @@ class Device:
             raise UnsupportedError("commands must be numbered from 0 or 1 on, without gaps")
         if max(c.number for c in self.commands) > 15:
             raise UnsupportedError(f"a bus front takes at most 15 commands, not {len(self.commands)}")
+        if not 1 <= self.machines <= MACHINES:
+            raise UnsupportedError(f"a bus front takes 1 to {MACHINES} machines, not {self.machines}")
+        if self.threads > RUNS:
+            each = f"{self.machines} machines with {self.threads // self.machines} runs each"
+            raise UnsupportedError(f"a job behind a bus has at most {RUNS} runs, not {self.threads}: {each}")
 
     @property
     def setup(self) -> Command | None:
@@ -143,7 +170,7 @@ class Device:
         """Words of a message that the front sends by itself."""
         command = self.commands[sent.command - self.commands[0].number]
         if not sent.zeros:
-            return 1 + len(sent.words)
+            return 1 + len(sent.words) + self.machines * len(sent.part)
         return 1 + (command.counted.words(sent.words[0]) if command.counted else command.words)
 
     @property

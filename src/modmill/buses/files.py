@@ -133,6 +133,11 @@ driver: {device.calls.ABOUT}.
 digits, and a modulus whose words C can make.
 """
     vlnv = packaging_name(module_name(top), __version__)
+    if (count := device.machines) > 1:
+        more = f"""A job has {device.threads} runs, {device.threads // count} for each of {count} machines:
+the words of the runs of machine 0, then those of machine 1, and so on; so has the answer. The command, a count in front
+of the runs, and SETUP are sent once, for all machines. There are no packets.
+{more}"""
     return f"""
 ## Behind {bus.title}
 `{VERILOG}` holds the module `{module_name(device.top)}`: {bus.title} front and `{top}` in one file, which replaces the

@@ -10,10 +10,12 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.buses.accesses import RegisterAccess
 from modmill.buses.adapters import Bus
+from modmill.buses.dealer import Dealer, machine_ports
 from modmill.buses.device import WORD, Device
 from modmill.buses.jobs import JobControl
 from modmill.buses.operands import OperandWords, words
 from modmill.buses.registers import register_map
+from modmill.engines.machine.cluster import machine_of
 from modmill.flow import emit
 from modmill.flow.modules import module_ports
 from modmill.flow.readable import readable
@@ -38,6 +40,8 @@ class BusFront(wiring.Component):
         super().__init__({**bus.adapter.ports, INTERRUPT: Out(1), "core_rst": Out(1), **self._core_ports()})
 
     def _core_ports(self) -> dict[str, object]:
+        if self.device.machines > 1:
+            return {name: port for k in range(self.device.machines) for name, port in machine_ports(k).items()}
         if self.device.operands is None:
             return {f"core_{name}": port for name, port in _STREAMS.items()}
         return {name: port for name, port in self._words().signature.members.items() if name.startswith("core_")}
@@ -56,10 +60,10 @@ class BusFront(wiring.Component):
             _join(m, one, other)
         # at power-up the device must be in reset at once, or what its registers contain could change its constants
         m.d.comb += [self.irq.eq(jobs.irq), self.core_rst.eq(jobs.engine_rst | ResetSignal())]
-        if self.device.operands is None:
+        if self.device.operands is None and self.device.machines == 1:
             _join(m, self, jobs, "core_")
             return m
-        stream = self._words()
+        stream = self._words() if self.device.operands else Dealer(self.device.machines)
         m.submodules.words = ResetInserter(jobs.engine_rst)(stream)
         _join(m, jobs, stream)
         _join(m, self, stream)
@@ -89,23 +93,32 @@ def whole(device: Device, bus: Bus, core: str) -> str:
     front, top = front_verilog(device, bus), f"{device.top}_front"
     ports = module_ports(front, top)
     assert ports is not None
-    outside = {name: p for name, p in ports.items() if not name.startswith("core_")}
-    inside = {name: p for name, p in ports.items() if name.startswith("core_")}
+    outside = {name: p for name, p in ports.items() if not name.startswith("core")}
+    inside = {name: p for name, p in ports.items() if name.startswith("core")}
 
     def declared(kind: str, name: str, width: int) -> str:
         return f"  {kind} {f'[{width - 1}:0] ' if width > 1 else ''}{name};\n"
 
-    def instance(module: str, pins: dict[str, str]) -> str:
-        return f"  {module} {module.rsplit('_', 1)[-1]}_inside (\n" + ",\n".join(
+    def instance(module: str, name: str, pins: dict[str, str]) -> str:
+        return f"  {module} {name}_inside (\n" + ",\n".join(
             f"    .{port}({net})" for port, net in pins.items()
         ) + "\n  );\n"  # fmt: skip
 
-    core_pins = {"clk": "clk", **{name.removeprefix("core_"): name for name in inside}}
+    def machine(prefix: str) -> dict[str, str]:
+        own = {name.removeprefix(prefix): name for name in inside if name.startswith(prefix)}
+        return {"clk": "clk", **own, "rst": "core_rst"}
+
+    if device.machines == 1:
+        machines = [instance(device.top, device.top.rsplit("_", 1)[-1], machine("core_"))]
+    else:
+        core, name = machine_of(core, device.top)
+        machines = [instance(name, f"core{k}", machine(f"core{k}_")) for k in range(device.machines)]
+    behind = f"{device.machines} machines of " * (device.machines > 1) + device.top
     return "".join([
-        f"// {bus.title} front and {device.top}. Latency: the cycles of {device.top} and those of the accesses.\n"
+        f"// {bus.title} front and {behind}. Latency: the cycles of {device.top} and those of the accesses.\n"
         f"// Source: a block of Modmill ({__name__})\nmodule {module_name(device.top)}({', '.join(outside)});\n",
         *(declared(f"{p['direction']}put", name, p["width"]) for name, p in outside.items()),
         *(declared("wire", name, p["width"]) for name, p in inside.items()),
-        instance(top, {name: name for name in ports}), instance(device.top, core_pins), "endmodule\n\n",
+        instance(top, "front", {name: name for name in ports}), *machines, "endmodule\n\n",
         front, "\n", core,
     ])  # fmt: skip

@@ -31,17 +31,17 @@ _CAUSE = {name: number for number, (name, _) in enumerate(CAUSES)}
 
 
 class _Buffer:
-    """A buffer of words in a block RAM, cleared by its pointers: ``push`` and ``pop`` act in the cycle in which they
-    are high; ``word`` is the oldest one while ``there`` is high, which it is at most 4 cycles late. ``sweep`` fills it
-    with ``data``, and no word is ``there``."""
+    """A buffer of words of ``width`` bits in a block RAM, cleared by its pointers: ``push`` and ``pop`` act in the
+    cycle in which they are high; ``word`` is the oldest one while ``there`` is high, which it is at most 4 cycles late.
+    ``sweep`` fills it with ``data``, and no word is ``there``."""
 
-    def __init__(self, m: Module, name: str, depth: int, clear: Value, sweep: Value) -> None:
-        ram = BlockRam(WORD, depth, ())
+    def __init__(self, m: Module, name: str, depth: int, clear: Value, sweep: Value, width: int = WORD) -> None:
+        ram = BlockRam(width, depth, ())
         m.submodules[f"{name}_words"] = ram
         bits = depth.bit_length() - 1
         written, read = Signal(bits, name=f"{name}_written"), Signal(bits, name=f"{name}_read")
         self.data, self.push, self.pop = (
-            Signal(n, name=f"{name}_{x}") for n, x in ((WORD, "data"), (1, "push"), (1, "pop"))
+            Signal(n, name=f"{name}_{x}") for n, x in ((width, "data"), (1, "push"), (1, "pop"))
         )
         self.level, settled = Signal(bits + 1, name=f"{name}_level"), Signal(3, name=f"{name}_settled")
         self.word, self.there = ram.a_q, settled[-1]
@@ -66,8 +66,8 @@ class JobControl(wiring.Component):
     ``value_...`` go as in `RegisterAccess`; ``data`` is the word that is written.
 
     Engine: streams of words ``i`` and ``o``, with ``o_last`` at the last word of an answer, and ``engine_rst``.
-    ``irq`` is high while an enabled event stands in IRQ_STATUS. ``forget``: what was read is to be overwritten.
-    ``constant``: as of `ScriptPlayer`.
+    Several machines: ``i_every`` and ``i_closes`` as of `Dealer`. ``irq`` is high while an enabled event stands in
+    IRQ_STATUS. ``forget``: what was read is to be overwritten. ``constant``: as of `ScriptPlayer`.
 
     Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 6 cycles from the write of a word to the engine.
     """
@@ -81,6 +81,7 @@ class JobControl(wiring.Component):
             "engine_rst": Out(1, init=1), "forget": Out(1), "place": In(PLACE), "constant": Out(WORD),
             "i_valid": Out(1), "i_ready": In(1), "i_data": Out(WORD),
             "o_valid": In(1), "o_ready": Out(1), "o_data": In(WORD), "o_last": In(1),
+            **({"i_every": Out(1), "i_closes": Out(1)} if device.machines > 1 else {}),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -99,7 +100,9 @@ class JobControl(wiring.Component):
             self._data.eq(Mux(self._script.playing, self._script.data, self.data)),
             self._script.expected.eq(self._data),
         ]
-        self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping)
+        self._marks = [Signal(name=name) for name in ("every", "closes")][: 2 * (self._device.machines > 1)]
+        width = WORD + len(self._marks)
+        self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping, width)
         self._out = _Buffer(m, "out", self._device.out_words, self._resets, self._script.sweeping)
         self._feed(m)
         self._collect(m)
@@ -113,9 +116,11 @@ class JobControl(wiring.Component):
         """Send the words of the buffer to the engine."""
         words = self._in
         m.d.comb += [
-            self.i_valid.eq(words.there), self.i_data.eq(words.word), words.pop.eq(words.there & self.i_ready),
-            words.data.eq(self._data),
+            self.i_valid.eq(words.there), self.i_data.eq(words.word[:WORD]), words.pop.eq(words.there & self.i_ready),
+            words.data.eq(Cat(self._data, *self._marks)),
         ]  # fmt: skip
+        if self._marks:
+            m.d.comb += [self.i_every.eq(words.word[WORD]), self.i_closes.eq(words.word[WORD + 1])]
 
     def _collect(self, m: Module) -> None:
         """Store the words of the answer; a word that is read from an empty buffer is 0."""
@@ -162,7 +167,10 @@ class JobControl(wiring.Component):
         low_known = later(m, (low <= last) & (device.setup is not None or low[:4] != 0), "low_known")
         known = later(m, low_known & ~self._high, "known")
         setup = later(m, data[:4] == 0, "setup")
-        length = later(m, self._chosen(lambda c: 1 if c.counted else c.words), "length")
+        machines = device.machines
+        length = later(
+            m, self._chosen(lambda c: 1 if c.counted else c.words // (machines if c.number else 1)), "length"
+        )
         self.left, self.job = (
             Signal(max(len(length), self._thread_bits), name="left"),
             Signal(name="job"),
@@ -188,8 +196,16 @@ class JobControl(wiring.Component):
         with m.Elif(taken):
             m.d.sync += self.left.eq(self.left - 1)
         one = later(m, self.left == 1, "one_left")
-        last_word, bad = self._counting(m, one) if device.counted else (one, Const(0, 1))
+        if machines > 1:
+            part = Signal(len(length), name="part", reset_less=True)  # words of a job for each machine
+            with m.If(accepted):
+                m.d.sync += part.eq(length)
+            with m.Elif(taken & one):
+                m.d.sync += self.left.eq(part)
+        last_word, head, bad = self._counting(m, one) if device.counted else (one, Const(0, 1), Const(0, 1))
         self._written = taken & last_word
+        if machines > 1:
+            self._deal(m, last_word, head)
         if device.counted:
             self._faults.append(("VALUE", bad))
         m.d.comb += [
@@ -198,6 +214,20 @@ class JobControl(wiring.Component):
             script.swept.eq(later(m, self._in.level[-1] & self._out.level[-1], "swept")),
         ]  # fmt: skip
         self._control(m, (own_command & opened) | bad)
+
+    def _deal(self, m: Module, last_word: Value, head: Value) -> None:
+        """Say which words are for all machines, and where the part of each one ends. ``last_word``: the next word is
+        the last one of a machine; ``head``: it is in front of the first part."""
+        every, closes = self._marks
+        left, others = Signal(range(self._device.machines), name="machines_left"), Signal(name="other_machines")
+        to_all = self._accepted | ~self.job | head
+        m.d.comb += others.eq(left != 0)
+        m.d.sync += [every.eq(to_all), closes.eq(last_word & ~to_all)]  # with the push of the word
+        with m.If(self._accepted):
+            m.d.sync += left.eq(Mux(self._data[:4] == 0, 0, self._device.machines - 1))
+        with m.Elif(self._written):
+            m.d.sync += left.eq(left - 1)
+        self._written = self._written & ~others
 
     def _control(self, m: Module, wrong: Value) -> None:
         """The bits of CONTROL; ``wrong``: a message is aborted."""
@@ -220,9 +250,9 @@ class JobControl(wiring.Component):
         counted = (c.counted for c in self._device.commands if c.counted)
         return max((each.varying(each.most) + each.numbers for each in counted), default=1).bit_length()
 
-    def _counting(self, m: Module, one: Value) -> tuple[Value, Value]:
-        """Messages whose length depends on a count: whether the next word is the last one, and whether a word that is
-        taken is a wrong count."""
+    def _counting(self, m: Module, one: Value) -> tuple[Value, Value, Value]:
+        """Messages whose length depends on a count: whether the next word is the last one (of a machine), whether it is
+        in front of those of the first thread, and whether a word that is taken is a wrong count."""
         shape = self._device.counted
         assert shape is not None
         limits = {
@@ -241,7 +271,8 @@ class JobControl(wiring.Component):
                 m.d.sync += stored.eq(value)
         bits = len(kept["most"])
         first, second, begun, fresh = (Signal(name=name) for name in ("at_count", "at_repeat", "begun", "fresh"))
-        threads, varying = Signal(range(shape.threads + 1), name="threads"), Signal(self._thread_bits, name="varying")
+        each, machines = shape.threads // self._device.machines, self._device.machines
+        threads, varying = Signal(range(each + 1), name="threads"), Signal(self._thread_bits, name="varying")
         data = self._data[: self._low_bits]
         low = data[:bits]
         wrong = self._high | later(
@@ -254,18 +285,18 @@ class JobControl(wiring.Component):
         m.d.sync += [begun.eq(self._accepted), fresh.eq(self._taken & first)]
         reloads = later(m, fresh, "reloads")  # when thread_words follows from the count; no word comes so soon
         with m.If(begun):
-            m.d.sync += [first.eq(kept["counted"]), second.eq(0), threads.eq(shape.threads)]
+            m.d.sync += [first.eq(kept["counted"]), second.eq(0), threads.eq(each)]
         with m.Elif(self._taken & first):
             m.d.sync += [first.eq(0), second.eq(shape.stated), varying.eq(computed)]
         with m.Elif(self._taken & second):
             m.d.sync += second.eq(0)
         with m.Elif(self._taken & one):
-            m.d.sync += threads.eq(threads - 1)
+            m.d.sync += threads.eq(threads - 1 if machines == 1 else Mux(last_thread, each, threads - 1))
         with m.If(reloads | (self._taken & (second | (one & kept["counted"])))):
             m.d.sync += self.left.eq(length)
         body = ~first & ~second & one
         bad = self._taken & ~self._script.playing & ((first & wrong) | (second & differs))
-        return body & (~kept["counted"] | last_thread), bad
+        return body & (~kept["counted"] | last_thread), first | second, bad
 
     def _states(self, m: Module) -> None:
         """The states, in the order of a job; an abort leads from every state to RESET."""

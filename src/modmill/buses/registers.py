@@ -125,9 +125,10 @@ def register_map(device: Device) -> RegisterMap:
         ("KIND", "What kind of device.", (
             _fixed("kind", 0, 8, 1 + KINDS.index(device.kind), "kind of the device", values=kinds),
             _fixed("commands", 8, 8, device.commands[-1].number, "number of the last command"),
-            _fixed("threads", 16, 8, device.threads, "runs in a job"),
+            _fixed("threads", 16, 8, device.threads, "runs in a job, of all machines"),
             _fixed("setup", 24, 1, int(device.setup is not None), "command 0 is needed before the others"),
             _fixed("selftest", 25, 1, int(bool(device.selftest)), "it has a self-test"),
+            _fixed("others", 26, 6, device.machines - 1, "machines besides the first one"),
         )),
         ("SIZE", "Sizes of numbers.", (
             _fixed("bits", 0, 16, device.bits, "bits of the modulus"),

@@ -13,15 +13,16 @@ script is an operation and a word:
     DROP      takes the other words of the answer
     SWEEP     overwrites both buffers, then aborts
     END       ends the script when a command is accepted
+    AGAIN     goes back to the entry with the word as its place, once for each machine but the first
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,9 +31,8 @@ from modmill.buses.registers import RegisterMap
 from modmill.rtl.delay import later
 from modmill.rtl.memory import DEPTHS, BlockRam
 
-COMMAND, DATA, ZEROS, CUT, EXPECT, DROP, SWEEP, END = range(8)
+COMMAND, DATA, ZEROS, CUT, EXPECT, DROP, SWEEP, END, AGAIN = range(9)
 """Operations, in the order above."""
-_OPERATIONS = 3  # bits
 BANK = DEPTHS[-1]
 KNOWN_WORDS = 4 * BANK
 """Most words of a self-test."""
@@ -41,20 +41,31 @@ PLACE = 4
 Entry = tuple[int, int]
 
 
-def _entries(messages: Iterable[Sent], *, wipes: bool) -> Iterator[Entry]:
+def _entries(messages: Iterable[Sent], start: int, machines: int, *, wipes: bool) -> list[Entry]:
+    """The entries of a script that begins at the place ``start``."""
+    found: list[Entry] = []
+
+    def each(operation: int, words: Sequence[int]) -> None:
+        """The words once for each machine."""
+        first = start + len(found)
+        found.extend((operation, word) for word in words)
+        if words and machines > 1:
+            found.append((AGAIN, first))
+
     if wipes:  # the device may see what is left in the buffer behind the last word
-        yield SWEEP, 0
+        found.append((SWEEP, 0))
     for message in messages:
-        yield COMMAND, message.command
-        yield from ((DATA, word) for word in message.words)
+        found.append((COMMAND, message.command))
+        found += [(DATA, word) for word in message.words]
+        each(DATA, message.part)
         if message.zeros:
-            yield (CUT if message.cut else ZEROS), 0
-        yield from ((EXPECT, word) for word in message.answer)
+            found.append((CUT if message.cut else ZEROS, 0))
+        each(EXPECT, message.answer)
         if not message.cut:
-            yield DROP, 0
+            found.append((DROP, 0))
     if wipes:
-        yield SWEEP, 0
-    yield END, 0
+        found.append((SWEEP, 0))
+    return [*found, (END, 0)]
 
 
 def scripts(device: Device, registers: RegisterMap) -> tuple[list[Entry], int]:
@@ -62,8 +73,10 @@ def scripts(device: Device, registers: RegisterMap) -> tuple[list[Entry], int]:
     tests; and the place of the latter."""
     constants = {r.offset // 4: (0, r.reset) for r in registers.registers if r.constant}
     assert max(constants) < 1 << PLACE
-    first = [*(constants.get(k, (0, 0)) for k in range(1 << PLACE)), *_entries(device.zeroise, wipes=True)]
-    return [*first, *(_entries(device.selftest, wipes=False) if device.selftest else ())], len(first)
+    first, machines = [constants.get(k, (0, 0)) for k in range(1 << PLACE)], device.machines
+    first += _entries(device.zeroise, len(first), machines, wipes=True)
+    second = _entries(device.selftest, len(first), machines, wipes=False) if device.selftest else []
+    return [*first, *second], len(first)
 
 
 class ScriptPlayer(wiring.Component):
@@ -81,6 +94,8 @@ class ScriptPlayer(wiring.Component):
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:
         self._entries, self._test = scripts(device, registers)
+        self._machines = device.machines
+        self._operations = AGAIN + (device.machines > 1)
         super().__init__({
             "zeroise": In(1), "selftest": In(1), "stop": In(1),
             "ready": In(1), "opened": In(1), "room": In(1), "fed": In(1), "there": In(1), "answer": In(WORD),
@@ -101,13 +116,14 @@ class ScriptPlayer(wiring.Component):
         at = Signal(range(len(self._entries)), name="entry")
         entry = self._memory(m, at)
         settled, step = Signal(5, name="entry_settled"), Signal(name="step")
-        here = Signal(8, name="operation", reset_less=True)  # one-hot, one cycle after the entry
-        m.d.sync += here.eq(Cat(entry[WORD:] == k for k in range(8)))
+        here = Signal(self._operations, name="operation", reset_less=True)  # one-hot, one cycle after the entry
+        m.d.sync += here.eq(Cat(entry[WORD:] == k for k in range(self._operations)))
         m.d.comb += self.data.eq(entry[:WORD])
         there = self.there
         for stage in ("answer_there", "answer_compared"):
             there &= later(m, there, stage)
         acts, answer = settled[-1] & self.playing, later(m, self.answer, "answer_kept")
+        again, passed = (acts & here[AGAIN], Signal(name="passed")) if self._machines > 1 else (Const(0), Const(0))
         bytes_ = [slice(k, k + 8) for k in range(0, WORD, 8)]
         differs = later(m, Cat(answer[b] != self.expected[b] for b in bytes_), "differs").any()
         expected = here[EXPECT] & (there | self.ready)
@@ -121,7 +137,7 @@ class ScriptPlayer(wiring.Component):
             self.ended.eq(acts & here[END] & self.ready),
             step.eq(
                 self.command | (acts & here[DATA] & self.room) | (acts & here[ZEROS] & ~self.opened) | self.abort
-                | (acts & expected) | (acts & here[DROP] & self.ready)
+                | (acts & expected) | (acts & here[DROP] & self.ready) | (again & passed)
             ),
         ]  # fmt: skip
         m.d.sync += settled.eq(Cat(self.playing, settled))
@@ -137,14 +153,25 @@ class ScriptPlayer(wiring.Component):
             m.d.sync += [self.playing.eq(0), self.zeroising.eq(0)]
         with m.If(selftest):
             m.d.sync += [at.eq(self._test), self.playing.eq(1), self.failed.eq(0)]
+        if self._machines > 1:
+            self._again(m, at, settled, again, passed)
         with m.If(zeroise):
             m.d.sync += [at.eq(1 << PLACE), self.playing.eq(1), self.zeroising.eq(1), self.failed.eq(0)]
         return m
 
+    def _again(self, m: Module, at: Signal, settled: Signal, again: Value, passed: Signal) -> None:
+        """Go back, ``again``, unless it was done for all machines, ``passed``."""
+        left = Signal(range(self._machines), name="machines_left", init=self._machines - 1)
+        m.d.comb += passed.eq(left == 0)
+        with m.If(again & ~passed):
+            m.d.sync += [at.eq(self.data[: len(at)]), settled.eq(0), left.eq(left - 1)]
+        with m.If((again & passed) | ~self.playing):
+            m.d.sync += left.eq(self._machines - 1)
+
     def _memory(self, m: Module, at: Signal) -> Signal:
         """The entry at an address, three cycles later."""
         words = [operation << WORD | word for operation, word in self._entries]
-        width, found = _OPERATIONS + WORD, []
+        width, found = (self._operations - 1).bit_length() + WORD, []
         for number, first in enumerate(range(0, len(words), BANK)):
             bank = words[first : first + BANK]
             depth = max(DEPTHS[0], 1 << (len(bank) - 1).bit_length())

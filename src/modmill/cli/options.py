@@ -82,7 +82,9 @@ File = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; default: stdout.", callback=_new)
 ]
 Top = Annotated[str, typer.Option(metavar="NAME", help="Name of the Verilog module, and prefix of its submodules.")]
-Cores = Annotated[int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams.")]
+Cores = Annotated[
+    int, typer.Option(min=1, max=64, help="Machines side by side behind one pair of streams, or one bus.")
+]
 Bus = Annotated[
     str,
     typer.Option(

@@ -8,10 +8,9 @@ Engines for powers (`rsa/machine.py`) and for curves (`ecc/machine.py`) add thei
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -143,11 +142,8 @@ class BuiltEngine(ABC):
             raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
         if self.bus:
             find_bus(self.bus)
-            if (self.word, self.cores) != (WORD, 1):
-                what = f"{self.word} bits and {self.cores} machine{'s' * (self.cores > 1)}"
-                raise UnsupportedError(
-                    f"a bus front takes an engine with words of {WORD} bits and one machine, not {what}"
-                )
+            if self.word != WORD:
+                raise UnsupportedError(f"a bus front takes an engine with words of {WORD} bits, not {self.word}")
 
     @cached_property
     def contract(self) -> Contract:
@@ -277,7 +273,7 @@ class BuiltEngine(ABC):
     @property
     @abstractmethod
     def commands(self) -> tuple[Command, ...]:
-        """The messages as a bus front takes them: SETUP, then the jobs by number."""
+        """The messages of a machine as a bus front takes them: SETUP, then the jobs by number."""
 
     @property
     def calls(self) -> Calls | PowerCalls | None:
@@ -289,9 +285,10 @@ class BuiltEngine(ABC):
         """The engine as a device behind a bus."""
         load = self.contract.load
         return Device(
-            self.KIND, self.top, self.digest, self.fitted.p.bit_length(), self.layout.number_words, self.results,
-            self.commands, self.power_up, self.patience + (load.cycles if load else 0), calls=self.calls,
-            zeroise=self.zeroise, selftest=self.selftest,
+            self.KIND, self.top, self.digest, self.fitted.p.bit_length(), self.layout.number_words,
+            self.cores * self.results, tuple(command.dealt(self.cores) for command in self.commands), self.power_up,
+            self.patience + (load.cycles if load else 0), calls=self.calls, zeroise=self.zeroise,
+            selftest=self.selftest, machines=self.cores,
         )  # fmt: skip
 
     @cached_property
@@ -312,15 +309,22 @@ class BuiltEngine(ABC):
                 job = message
         assert job is not None
         answer = [word for run in job.results for x in run for word in self.layout.number(x)]
-        sent = setup, Sent(job.words[0], tuple(job.words[1:]), answer=tuple(answer))
-        return sent if sum(len(each.words) + len(each.answer) for each in sent) <= KNOWN_WORDS else ()
+        head, part = self._parts(job)
+        sent = setup, Sent(head[0], head[1:], part, answer=tuple(answer))
+        return sent if sum(len((*e.words, *e.part, *e.answer)) for e in sent) <= KNOWN_WORDS else ()
+
+    def _parts(self, job: Message) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The words of a job that several machines have in common, and those that each has of its own."""
+        head = 1 + self.commands[job.words[0]].head
+        return tuple(job.words[:head]), tuple(job.words[head:])
 
     @property
     def zeroise(self) -> tuple[Sent, ...]:
         """Messages that overwrite everything that depends on former ones."""
         sample = self._sample
         return tuple(engine_messages(
-            self.fitted, self.layout, sample.sequencer, sample.cycles, self.commands, self._first_setup.words[1:]
+            self.fitted, self.layout, sample.sequencer, sample.cycles, self.commands, self._first_setup.words[1:],
+            self.cores,
         ))  # fmt: skip
 
     @cached_property
@@ -329,20 +333,38 @@ class BuiltEngine(ABC):
         return next(message for message in self.messages() if not message.results)
 
     def exchanges(self) -> Iterator[Exchange]:
-        """SETUP messages and two jobs of each operation after each of them, for a check through the bus."""
-        seen: Counter[int] = Counter()
+        """SETUP messages and two jobs of each operation after each of them, for a check through the bus. A job for
+        several machines has one of `messages_for_bus` for each of them, the last one for all that are left."""
+        jobs: dict[int, list[Message]] = {}
         for message in self.messages_for_bus():
+            if message.results:
+                jobs.setdefault(message.program, []).append(message)
+                continue
+            yield from self._dealt(jobs)
+            jobs = {}
             command, *words = message.words
-            if not message.results:
-                seen.clear()
-                yield Exchange(command, words)
-            elif seen[message.program] < 2:
-                seen[message.program] += 1
-                count, right = self.layout.answer_words(message.program), self._right(message)
-                yield Exchange(command, words, count, right, message.what, message.cycles)
+            yield Exchange(command, words)
+        yield from self._dealt(jobs)
 
-    def _right(self, message: Message) -> Callable[[Sequence[int]], bool]:
-        return lambda words: self.layout.results(message.program, words, message.p) == list(message.results)
+    def _dealt(self, jobs: Mapping[int, Sequence[Message]]) -> Iterator[Exchange]:
+        """Two jobs of each program, with parts of the same length for each machine."""
+        for of in jobs.values():
+            heads = dict.fromkeys(self._parts(job)[0] for job in of)
+            alike = [[job for job in of if self._parts(job)[0] == head] for head in heads]
+            dealt = [some[k : k + self.cores] for some in alike for k in range(0, len(some), self.cores)]
+            for some in dealt[:2]:
+                parts = some + some[-1:] * (self.cores - len(some))
+                head, _ = self._parts(some[0])
+                words = [*head[1:], *(word for job in parts for word in self._parts(job)[1])]
+                count = self.layout.answer_words(some[0].program)
+                right = partial(self._right, parts, count)
+                yield Exchange(head[0], words, self.cores * count, right, some[0].what, some[0].cycles)
+
+    def _right(self, jobs: Sequence[Message], count: int, words: Sequence[int]) -> bool:
+        return all(
+            self.layout.results(job.program, words[k * count : (k + 1) * count], job.p) == list(job.results)
+            for k, job in enumerate(jobs)
+        )
 
     def messages_for_bus(self) -> Iterable[Message]:
         """The messages of a check through the bus, without the slowest ones."""

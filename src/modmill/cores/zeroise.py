@@ -64,11 +64,11 @@ def _needless(programs: Sequence[Program], chosen: Sequence[int], number: int) -
 
 def engine_messages(
     fitted: DesignInstance, layout: MicrocodeLayout, run: Sequencer, cycles: Callable[[int, int | None], int],
-    commands: Sequence[Command], setup: Sequence[int],
+    commands: Sequence[Command], setup: Sequence[int], machines: int = 1,
 ) -> Iterator[Sent]:  # fmt: skip
     """The messages for a coprocessor: one that overwrites all digits, whose job is aborted at its start; one that
     overwrites modulus and constants; jobs that overwrite the slots. ``cycles``: of a job, by program and passes of its
-    loop. ``setup``: as of `setup_sent`."""
+    loop. ``setup``: as of `setup_sent`. ``machines``: number of machines, whose words come one after another."""
     contract = layout.contract
     longest = max(range(len(layout.programs)), key=layout.digit_words)
     subtracting = 2 * layout.rounds * layout.number_words * ROUND
@@ -86,10 +86,11 @@ def engine_messages(
         program = layout.programs[number]
         reading = len(program.results) * (run.read_cycles + subtracting + _STEPS) + storing(len(program.inputs))
         passes = 1 if layout.counted and program.passes else None
-        each = cycles(number, passes) + layout.threads * reading + layout.answer_words(number) * _STEPS
+        own = layout.threads * reading + layout.answer_words(number) * _STEPS
+        each = cycles(number, passes) + machines * own
         return Sent(1 + number, head(number, whole=False), zeros=True, cycles=each)
 
-    cut = storing(layout.threads * len(layout.programs[longest].inputs))
+    cut = machines * storing(layout.threads * len(layout.programs[longest].inputs))
     yield Sent(1 + longest, head(longest, whole=True), zeros=True, cut=True, cycles=cut)
     load = contract.load
     constants = layout.constants + len(layout.offset_multiples) + len(layout.conditional_subtracts)

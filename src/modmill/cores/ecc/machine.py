@@ -288,8 +288,9 @@ class EccCore(BuiltEngine):
         )  # fmt: skip
         setups = tuple(tuple(self.setup(p)[1:]) for p in dict.fromkeys(held.modulus for held in self.held))
         return Calls(
-            self.curve, self.bits, lay.number_words, lay.threads, lay.digit_bits, lay.per_word, operations, setups
-        )
+            self.curve, self.bits, lay.number_words, self.cores * lay.threads, lay.digit_bits, lay.per_word, operations,
+            setups,
+        )  # fmt: skip
 
     def record(self) -> dict[str, Any]:
         lay = self.layout

@@ -139,9 +139,9 @@ class EngineCore(BuiltEngine):
             return None
         program, instructions = lay.powers[0].program, lay.programs[0]
         each = sum(instruction.advance for instruction in instructions.loop)
-        most = max(max(command.words, command.answer) for command in self.commands)
+        most = max(max(dealt.words, dealt.answer) for dealt in (c.dealt(self.cores) for c in self.commands))
         return PowerCalls(
-            bits, self.exponent_bits, lay.number_words, lay.threads, program.window, program.gray, each,
+            bits, self.exponent_bits, lay.number_words, self.cores * lay.threads, program.window, program.gray, each,
             lay.digit_bits, lay.per_word, max(1, lay.rounds), lay.key_words, found, lay.numbers_of_modulus, most,
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ resets its machine. The ports are closed until the last machine has left its res
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -298,6 +299,13 @@ def assembled(
     router = emitted(Router(of.machines, of.word), f"{top}_router")
     text = machine(f"{top}_core")
     return joined(router, text, top=top, machines=of.machines, word=of.word, at_once=power_up > 1)
+
+
+def machine_of(text: str, top: str) -> tuple[str, str]:
+    """(Verilog, first module) of one machine of those in a text of `assembled` with the first module ``top``."""
+    modules = re.finditer(r"(?:^//[^\n]*\n)*^module (\w+).*?^endmodule\n", text, re.DOTALL | re.MULTILINE)
+    kept = [x[0] for x in modules if x[1] != top and not x[1].startswith(f"{top}_router")]
+    return "\n".join(kept), f"{top}_core"
 
 
 def joined(router: str, machine: str, *, top: str, machines: int, word: int, at_once: bool = False) -> str:
