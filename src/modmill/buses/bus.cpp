@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Modmill authors
 //
-// Drives a bus front, one access at a time; the other half is simulate.py, which defines MODMILL_<BUS>.
+// Drives a bus front, one access at a time; the other half is simulate.py, which defines MODMILL_<BUS>, and
+// MODMILL_SEPARATE for an engine with a clock of its own.
 //
-// One cycle: inputs change while the clock is low, the model settles, outputs are sampled, the clock rises.
+// One cycle: inputs change while the clock is low, the model settles, outputs are sampled, the clock rises. Edges of the
+// engine's clock come between those of the bus clock, where its period puts them.
 
 #include "verilated_sym_props.h"
 #include "verilated_syms.h"
 
 namespace {
 
-constexpr int LIMIT = 1000;  // cycles of an access, after which the bus hangs
+constexpr int LIMIT = 1000;         // cycles of an access, after which the bus hangs
+constexpr uint64_t HALF = 1000000;  // half a period of the bus clock
 
 enum Response { OKAY, REFUSED, HANGS };
 
@@ -18,12 +21,17 @@ struct Bus {
     VerilatedContext context;
     std::unique_ptr<Vmodel> model;
     uint64_t cycles = 0;
+    uint64_t half = HALF, now = 0, next = HALF / 3;  // of the engine's clock; time; its next edge
 
     explicit Bus(uint64_t seed) {
         context.randReset(2);  // registers start from random values
         context.randSeed(static_cast<int>(seeded(seed) & 0x7fffffff));
         model = std::make_unique<Vmodel>(&context);
         idle();
+#if defined(MODMILL_SEPARATE)
+        model->rst = model->clk = model->engine_clk = 0;
+        model->eval();  // so that rst rises, which sets registers at once: a simulator waits for an edge
+#endif
     }
 
     ~Bus() {
@@ -31,12 +39,24 @@ struct Bus {
         model->final();
     }
 
+    // Half a period of the bus clock passes.
+    void pass() {
+#if defined(MODMILL_SEPARATE)
+        for (now += HALF; next <= now; next += half) {
+            model->engine_clk = !model->engine_clk;
+            model->eval();
+        }
+#endif
+    }
+
     void settle() {
+        if (model->clk) pass();
         model->clk = 0;
         model->eval();
     }
 
     void rise() {
+        pass();
         model->clk = 1;
         model->eval();
         ++cycles;
@@ -186,6 +206,7 @@ struct Bus {
 
 EXPORT void* modmill_bus_start(uint64_t seed) { return new Bus(seed); }
 EXPORT void modmill_bus_end(void* bus) { delete static_cast<Bus*>(bus); }
+EXPORT void modmill_bus_clock(void* bus, uint64_t half) { static_cast<Bus*>(bus)->half = half; }
 EXPORT void modmill_bus_reset(void* bus, uint64_t cycles) { static_cast<Bus*>(bus)->reset(cycles); }
 EXPORT void modmill_bus_contents(void* bus, void (*found)(const char*, const void*, uint64_t)) {
     static_cast<Bus*>(bus)->contents(found);

@@ -28,12 +28,25 @@ RESET_CYCLES = 4
 """Least cycles for which the engine is held in reset."""
 PACE = 6
 """Most cycles between two words of a message that the front sends by itself, if it has not to wait."""
+CROSSING = 24
+"""Most cycles of the slower clock for a reset to a device with a clock of its own and back, or for a word to it."""
+CLOCKS = SAME, SEPARATE = "same", "separate"
+"""Clocks of a device: that of the bus, or one of its own."""
 MACHINES = 64
 """Most machines behind a bus."""
 RUNS = 255
 """Most runs of a job."""
 BUFFER = 16
 """Least number of words in a buffer."""
+
+
+def is_separate(clock: str, bus: str) -> bool:
+    """Whether a device has a clock of its own. Raises UnsupportedError for an unknown clock, and without a ``bus``."""
+    if clock not in CLOCKS:
+        raise UnsupportedError(f"the clock behind a bus must be one of {', '.join(CLOCKS)}, not {clock}")
+    if clock == SEPARATE and not bus:
+        raise UnsupportedError(f"a {SEPARATE} clock is for a core or engine behind a bus; give --bus too")
+    return clock == SEPARATE
 
 
 @dataclass(frozen=True)
@@ -118,7 +131,8 @@ class Device:
     (0: none), o_r and k_m (0: none) of a multiplier; None for an engine with streams of words. ``buffer``: greatest
     number of words in a buffer, a power of two. ``calls``: what calls in C need, None if there are none. ``zeroise``:
     messages that overwrite everything in the device that depends on former messages. ``selftest``: messages with known
-    answers, empty if there is no self-test.
+    answers, empty if there is no self-test. ``separate``: whether it has a clock of its own; cycles here are then those
+    of the slower clock.
 
     Raises UnsupportedError for commands that do not fit.
     """
@@ -138,6 +152,7 @@ class Device:
     zeroise: tuple[Sent, ...] = ()
     selftest: tuple[Sent, ...] = ()
     machines: int = 1
+    separate: bool = False
 
     def __post_init__(self) -> None:
         first = self.commands[0].number
@@ -175,10 +190,12 @@ class Device:
 
     @property
     def zeroise_cycles(self) -> int:
-        """Most cycles of zeroising, from the write of CONTROL to STATUS.zeroised."""
+        """Most cycles of zeroising, from the write of CONTROL to STATUS.zeroised; with a separate clock, of the slower
+        one."""
         resets = (3 + sum(sent.cut for sent in self.zeroise)) * (max(self.power_up, RESET_CYCLES) + 2 * PACE)
         sent = sum(sent.cycles + PACE * (self.sent_words(sent) + 2) for sent in self.zeroise)
-        return resets + sent + 2 * max(self.in_words, self.out_words) + 6 * PACE
+        crossing = CROSSING * (4 + 2 * len(self.zeroise)) if self.separate else 0
+        return resets + sent + crossing + 2 * max(self.in_words, self.out_words) + 6 * PACE
 
     @property
     def in_words(self) -> int:

@@ -13,6 +13,7 @@ modmill_socket.h the driver's way to a device of ``modmill serve``
 modmill_uio.h    the driver's way to a device of Linux's UIO
 TOP_bus.core, bus_bench.v  FuseSoC's description of bus.v, and a bench
 vivado.tcl, quartus.tcl    scripts that make a project of bus.v
+crossing.xdc, crossing.sdc, crossing.lpf  constraints of an engine's own clock
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from amaranth.lib.wiring import In
 
 from modmill.buses import serve
 from modmill.buses.adapters import Bus
+from modmill.buses.crossing import ASYNCHRONOUS, CHAINS, CLOCK, LATENCY
 from modmill.buses.device import Device
 from modmill.buses.front import INTERRUPT, module_name, whole
 from modmill.buses.registers import CAUSES, SPAN, Field, Register, register_map
@@ -65,14 +67,15 @@ def _field(register: Register, name: str) -> Field:
     return next(field for field in register.fields if field.name == name)
 
 
-def names(top: str) -> dict[str, str]:
-    """The template of each file that is rendered, by the file's name."""
+def names(top: str, *, separate: bool = False) -> dict[str, str]:
+    """The template of each file that is rendered, by the file's name; ``separate``: for a clock of its own."""
+    crossing = [f"crossing.{kind}" for kind in ("xdc", "sdc", "lpf")] * separate
     return {
         "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "bus.xml": "bus.xml.j2",
         f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
         "modmill_socket.h": "socket.h.j2", "modmill_uio.h": "uio.h.j2",
         f"{top}_bus.core": "bus.core.j2", "bus_bench.v": "bench.v.j2", "vivado.tcl": "vivado.tcl.j2",
-        "quartus.tcl": "quartus.tcl.j2",
+        "quartus.tcl": "quartus.tcl.j2", **{name: f"{name}.j2" for name in crossing},
     }  # fmt: skip
 
 
@@ -81,15 +84,16 @@ def call_names(top: str) -> tuple[str, str]:
     return f"{top}_calls.h", f"{top}_calls.c"
 
 
-def all_names(top: str, *, with_calls: bool = False) -> tuple[str, ...]:
+def all_names(top: str, *, with_calls: bool = False, separate: bool = False) -> tuple[str, ...]:
     """The names of all files of a front."""
-    return VERILOG, *names(top), *(call_names(top) if with_calls else ())
+    return VERILOG, *names(top, separate=separate), *(call_names(top) if with_calls else ())
 
 
 def descriptions(device: Device, bus: Bus) -> dict[str, str]:
     """The text of every file but bus.v, by name."""
     made = f"Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like."
-    ports = {"clk": ("in", 1), "rst": ("in", 1)} | {
+    clock = {CLOCK: ("in", 1)} if device.separate else {}
+    ports = {"clk": ("in", 1), "rst": ("in", 1)} | clock | {
         name: ("in" if member.flow == In else "out", member.shape) for name, member in bus.adapter.ports.items()
     } | {INTERRUPT: ("out", 1)}  # fmt: skip
     shown = {
@@ -100,9 +104,10 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
         **(device.calls.context() if device.calls else {}),
         "serve": serve, "vlnv": packaging_name(module_name(device.top), __version__), "lint": OPTIONS, "field": _field,
         "cause_numbers": {name: number for number, (name, _) in enumerate(CAUSES)},
+        "engine_clk": CLOCK, "chains": CHAINS, "asynchronous": ASYNCHRONOUS,
         "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
     }  # fmt: skip
-    found = names(device.top)
+    found = names(device.top, separate=device.separate)
     if device.calls:
         found |= dict(zip(call_names(device.top), device.calls.TEMPLATES, strict=True))
     return {file: _templates().get_template(name).render(shown) for file, name in found.items()}
@@ -137,6 +142,16 @@ digits, and a modulus whose words C can make.
         more = f"""A job has {device.threads} runs, {device.threads // count} for each of {count} machines:
 the words of the runs of machine 0, then those of machine 1, and so on; so has the answer. The command, a count in front
 of the runs, and SETUP are sent once, for all machines. There are no packets.
+{more}"""
+    if device.separate:
+        gives, takes = LATENCY
+        more = f"""`{CLOCK}` is the clock of `{top}`; `clk` is that of the bus. Neither has to be faster, or a multiple
+of the other. A word takes {gives} cycle of `clk` and up to {takes} of `{CLOCK}` to `{top}`, and {gives} cycle of
+`{CLOCK}` and up to {takes} of `clk` back; cycles of `{top}` are those of `{CLOCK}`. Cycles of the register
+ZEROISE and of the driver's patience are those of the slower clock. `crossing.xdc`, `crossing.sdc` and `crossing.lpf`
+are constraints for Vivado, Quartus, and Diamond or nextpnr; set the two periods there. After power-up `rst` needs one
+rising edge of `clk` and none of `{CLOCK}`. Later, stop `{top}` with CONTROL.abort before `rst`: `rst` reaches its
+registers at once, near an edge of their clock too.
 {more}"""
     return f"""
 ## Behind {bus.title}

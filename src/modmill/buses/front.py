@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, ResetInserter, ResetSignal
+from typing import Any
+
+from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetInserter, ResetSignal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.buses.accesses import RegisterAccess
 from modmill.buses.adapters import Bus
+from modmill.buses.crossing import CLOCK, DOMAIN, Crossing
 from modmill.buses.dealer import Dealer, machine_ports
 from modmill.buses.device import WORD, Device
 from modmill.buses.jobs import JobControl
@@ -37,7 +40,8 @@ class BusFront(wiring.Component):
     def __init__(self, device: Device, bus: Bus) -> None:
         self.device, self.bus = device, bus
         self._registers = register_map(device)
-        super().__init__({**bus.adapter.ports, INTERRUPT: Out(1), "core_rst": Out(1), **self._core_ports()})
+        clock = {CLOCK: In(1)} if device.separate else {}
+        super().__init__({**clock, **bus.adapter.ports, INTERRUPT: Out(1), "core_rst": Out(1), **self._core_ports()})
 
     def _core_ports(self) -> dict[str, object]:
         if self.device.machines > 1:
@@ -58,19 +62,37 @@ class BusFront(wiring.Component):
         m.submodules.adapter, m.submodules.access, m.submodules.jobs = adapter, access, jobs
         for one, other in ((self, adapter), (adapter, access), (access, jobs), (adapter, jobs)):
             _join(m, one, other)
-        # at power-up the device must be in reset at once, or what its registers contain could change its constants
-        m.d.comb += [self.irq.eq(jobs.irq), self.core_rst.eq(jobs.engine_rst | ResetSignal())]
+        m.d.comb += self.irq.eq(jobs.irq)
+        streams: Any = jobs
+        if self.device.separate:
+            streams = self._crossing(m, jobs)
+        else:
+            # at power-up the device must be in reset at once, or what its registers contain could change its constants
+            m.d.comb += self.core_rst.eq(jobs.engine_rst | ResetSignal())
         if self.device.operands is None and self.device.machines == 1:
-            _join(m, self, jobs, "core_")
+            _join(m, self, streams, "core_")
             return m
         stream = self._words() if self.device.operands else Dealer(self.device.machines)
-        m.submodules.words = ResetInserter(jobs.engine_rst)(stream)
-        _join(m, jobs, stream)
+        m.submodules.words = (
+            DomainRenamer(DOMAIN)(stream) if self.device.separate else ResetInserter(jobs.engine_rst)(stream)
+        )
+        _join(m, streams, stream)
         _join(m, self, stream)
         return m
 
+    def _crossing(self, m: Module, jobs: JobControl) -> wiring.PureInterface:
+        """The streams of the device in its own clock."""
+        m.domains += ClockDomain(DOMAIN)
+        m.submodules.crossing = crossing = Crossing(self.device)
+        _join(m, jobs, crossing)
+        m.d.comb += [
+            ClockSignal(DOMAIN).eq(getattr(self, CLOCK)), ResetSignal(DOMAIN).eq(crossing.e_rst),
+            self.core_rst.eq(crossing.e_rst), crossing.reset.eq(jobs.engine_rst),
+        ]  # fmt: skip
+        return crossing.e
 
-def _join(m: Module, one: wiring.Component, other: wiring.Component, prefix: str = "") -> None:
+
+def _join(m: Module, one: Any, other: Any, prefix: str = "") -> None:
     """Connect the ports of two components that have the same name, apart from a ``prefix`` of those of the first."""
     for name, member in other.signature.members.items():
         if prefix + name in one.signature.members:
@@ -78,9 +100,19 @@ def _join(m: Module, one: wiring.Component, other: wiring.Component, prefix: str
             m.d.comb += second.eq(first) if member.flow == In else first.eq(second)
 
 
+def front_name(device: Device) -> str:
+    """Name of the module of the front, with which the names of its other modules begin."""
+    return f"{device.top}_front"
+
+
+def machine_name(device: Device) -> str:
+    """Name of the module of the device, or of each of several machines."""
+    return f"{device.top}_core" if device.machines > 1 else device.top
+
+
 def front_verilog(device: Device, bus: Bus) -> str:
     """Verilog of the front alone, module ``<top>_front`` first."""
-    return readable(emit.netlist(BusFront(device, bus), f"{device.top}_front"))
+    return readable(emit.netlist(BusFront(device, bus), front_name(device)))
 
 
 def module_name(top: str) -> str:
@@ -90,7 +122,7 @@ def module_name(top: str) -> str:
 
 def whole(device: Device, bus: Bus, core: str) -> str:
     """Verilog of the device behind the bus: module ``<top>_bus`` first, then the front, then the text ``core``."""
-    front, top = front_verilog(device, bus), f"{device.top}_front"
+    front, top = front_verilog(device, bus), front_name(device)
     ports = module_ports(front, top)
     assert ports is not None
     outside = {name: p for name, p in ports.items() if not name.startswith("core")}
@@ -106,12 +138,13 @@ def whole(device: Device, bus: Bus, core: str) -> str:
 
     def machine(prefix: str) -> dict[str, str]:
         own = {name.removeprefix(prefix): name for name in inside if name.startswith(prefix)}
-        return {"clk": "clk", **own, "rst": "core_rst"}
+        return {"clk": CLOCK if device.separate else "clk", **own, "rst": "core_rst"}
 
+    name = machine_name(device)
     if device.machines == 1:
-        machines = [instance(device.top, device.top.rsplit("_", 1)[-1], machine("core_"))]
+        machines = [instance(name, name.rsplit("_", 1)[-1], machine("core_"))]
     else:
-        core, name = machine_of(core, device.top)
+        core = machine_of(core, device.top)
         machines = [instance(name, f"core{k}", machine(f"core{k}_")) for k in range(device.machines)]
     behind = f"{device.machines} machines of " * (device.machines > 1) + device.top
     return "".join([

@@ -66,7 +66,8 @@ class JobControl(wiring.Component):
     ``value_...`` go as in `RegisterAccess`; ``data`` is the word that is written.
 
     Engine: streams of words ``i`` and ``o``, with ``o_last`` at the last word of an answer, and ``engine_rst``.
-    Several machines: ``i_every`` and ``i_closes`` as of `Dealer`. ``irq`` is high while an enabled event stands in
+    Several machines: ``i_every`` and ``i_closes`` as of `Dealer`. Separate clock: ``rest`` and ``drained`` as of
+    `Crossing`. ``irq`` is high while an enabled event stands in
     IRQ_STATUS. ``forget``: what was read is to be overwritten. ``constant``: as of `ScriptPlayer`.
 
     Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 6 cycles from the write of a word to the engine.
@@ -82,6 +83,7 @@ class JobControl(wiring.Component):
             "i_valid": Out(1), "i_ready": In(1), "i_data": Out(WORD),
             "o_valid": In(1), "o_ready": Out(1), "o_data": In(WORD), "o_last": In(1),
             **({"i_every": Out(1), "i_closes": Out(1)} if device.machines > 1 else {}),
+            **({"rest": In(1), "drained": In(1)} if device.separate else {}),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -300,15 +302,12 @@ class JobControl(wiring.Component):
 
     def _states(self, m: Module) -> None:
         """The states, in the order of a job; an abort leads from every state to RESET."""
-        cycles = 1 + max(self._device.power_up, RESET_CYCLES)
-        held = Signal(range(cycles), name="held", init=cycles - 1)
-        fed, emptied = (
-            later(m, (buffer.level == 0) & ~buffer.push & self._machine.ongoing(state), name)
-            for buffer, state, name in ((self._in, "FEEDING", "fed"), (self._out, "ANSWER", "emptied"))
-        )
-        m.d.sync += self.engine_rst.eq(self._resets & ~(held == 0))
+        empty = (self._out.level == 0) & ~self._out.push
+        emptied = later(m, empty & self._machine.ongoing("ANSWER"), "emptied")
+        fed = later(m, self._given(m) & self._machine.ongoing("FEEDING"), "fed")
+        reset_ends = self._reset_ends(m)
         ways: Mapping[str, list[tuple[Value | int, str]]] = {
-            "RESET": [(held == 0, "IDLE")],
+            "RESET": [(reset_ends, "IDLE")],
             "IDLE": [(self._accepted, "OPEN"), (self._accepted & self._empty, "FEEDING")],
             "OPEN": [(self._written, "FEEDING")],
             "FEEDING": [(fed & self.job, "BUSY"), (fed & ~self.job, "IDLE")],
@@ -324,11 +323,35 @@ class JobControl(wiring.Component):
                     with m.If(self._abort):
                         machine.next("RESET")
         m.d.comb += self._setup_ends.eq(self._machine.ongoing("FEEDING") & fed & ~self.job)
-        m.d.sync += held.eq(Mux(self._resets, held - 1, cycles - 1))
         with m.If(self._setup_ends):
             m.d.sync += self._loaded.eq(1)
         with m.If(self._resets):
             m.d.sync += self._loaded.eq(int(self._device.setup is None))
+
+    def _given(self, m: Module) -> Value:
+        """Whether the device has all words of the buffer."""
+        empty = (self._in.level == 0) & ~self._in.push
+        if not self._device.separate:
+            return empty
+        for k in range(2):  # until ``drained`` counts the last one
+            empty = later(m, empty & self._machine.ongoing("FEEDING"), f"empty_{k}")
+        return empty & self.drained
+
+    def _reset_ends(self, m: Module) -> Value:
+        """Reset the engine for as long as it needs; whether the state RESET ends."""
+        if self._device.separate:
+            released = Signal(name="released")
+            with m.If(self._resets & self.rest):
+                m.d.sync += released.eq(1)
+            with m.If(self._abort | ~self._resets):
+                m.d.sync += released.eq(0)
+            m.d.sync += self.engine_rst.eq(self._resets & ~released)
+            return released & ~self.rest
+        cycles = 1 + max(self._device.power_up, RESET_CYCLES)
+        held = Signal(range(cycles), name="held", init=cycles - 1)
+        m.d.sync += self.engine_rst.eq(self._resets & ~(held == 0))
+        m.d.sync += held.eq(Mux(self._resets, held - 1, cycles - 1))
+        return held == 0
 
     def _events(self, m: Module) -> None:
         """Events, errors, interrupt and the number of jobs."""

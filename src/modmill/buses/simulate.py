@@ -2,7 +2,8 @@
 # Copyright The Modmill authors
 """A core or engine behind its bus in simulation, and a driver for it.
 
-`bus.cpp` drives the bus: one access after another, without pauses. The model is compiled as those of `flow`.
+`bus.cpp` drives the bus: one access after another, without pauses. The model is compiled as those of `flow`. An engine
+with a clock of its own has one that is no rational multiple of the bus clock, as far as a simulation goes (`PERIODS`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from modmill.flow.tools import ToolError, step
 from modmill.report.sheet import identifier
 
 ALL_BYTES = 0xF
+PERIOD = 1_000_000
+"""The period of the bus clock in the unit of `PERIODS`."""
+PERIODS = (1_618_033, 618_041, 7_301_003, 131_009)
+"""Periods of a separate clock of an engine, by turns: slower and faster than the bus, by little and by much."""
 _OKAY, _REFUSED = range(2)
 _REGISTERS = re.compile(r"\breg\s+(?:\[[^\]]+\]\s*)?")
 _REGISTER = re.compile(r"\s*(?!input\b|output\b|inout\b)\w+(?:\s*\[[^\]]+\])*")
@@ -48,19 +53,25 @@ def with_contents(verilog: str) -> str:
 class BusSimulator:
     """The module ``<top>_bus`` of a Verilog text, compiled, after power-up with random contents and a reset.
 
-    ``contents``: whether `contents` is wanted, which makes it slower. Raises ToolError if the text does not compile.
+    ``contents``: whether `contents` is wanted, which makes it slower. ``period``: of a separate clock of the engine, by
+    default one of `PERIODS` by the ``seed``. Raises ToolError if the text does not compile.
     """
 
-    def __init__(self, verilog: str, device: Device, bus: Bus, seed: int = 1, *, contents: bool = False) -> None:
+    def __init__(
+        self, verilog: str, device: Device, bus: Bus, seed: int = 1, *, contents: bool = False, period: int = 0
+    ) -> None:  # fmt: skip
         if contents:
             verilog = with_contents(verilog)
+        self.period = (period or PERIODS[(seed - 1) % len(PERIODS)]) if device.separate else PERIOD
         texts = [f"#define MODMILL_{identifier(bus.name).upper()} 1\n"]
+        texts += ["#define MODMILL_SEPARATE 1\n"] * device.separate
         texts += [(resources.files("modmill.flow") / "model.cpp").read_text()]
         texts += [(resources.files("modmill.buses") / "bus.cpp").read_text()]
         self.path = library(verilog, module_name(device.top), "".join(texts))
         self._functions = functions = ctypes.CDLL(str(self.path))
         functions.modmill_bus_start.argtypes, functions.modmill_bus_start.restype = [U64], ctypes.c_void_p
         functions.modmill_bus_end.argtypes = [ctypes.c_void_p]
+        functions.modmill_bus_clock.argtypes = [ctypes.c_void_p, U64]
         functions.modmill_bus_reset.argtypes = [ctypes.c_void_p, U64]
         functions.modmill_bus_cycles.argtypes, functions.modmill_bus_cycles.restype = [ctypes.c_void_p], U64
         functions.modmill_bus_wait.argtypes = [ctypes.c_void_p, U64, ctypes.c_int]
@@ -69,15 +80,20 @@ class BusSimulator:
         functions.modmill_bus_access.argtypes = [ctypes.c_void_p, ctypes.c_int, U32, U32, ctypes.POINTER(U32)]
         step("simulating")
         self._bus = functions.modmill_bus_start(seed)
+        functions.modmill_bus_clock(self._bus, self.period)
         self.reset(device.power_up)
 
     def __del__(self) -> None:
         if getattr(self, "_bus", None):
             self._functions.modmill_bus_end(self._bus)
 
+    def slower(self, cycles: int) -> int:
+        """``cycles`` of the slower clock in cycles of the bus, rounded up."""
+        return -(-cycles * max(self.period, PERIOD) // PERIOD)
+
     @property
     def cycles(self) -> int:
-        """Cycles since power-up."""
+        """Cycles of the bus since power-up."""
         return int(self._functions.modmill_bus_cycles(self._bus))
 
     def contents(self) -> dict[str, bytes]:
@@ -121,6 +137,8 @@ class BusDriver:
 
     def __init__(self, device: Device, simulator: BusSimulator) -> None:
         self.device, self.bus, self._registers = device, simulator, register_map(device)
+        slower = getattr(simulator, "slower", int)  # what is not simulated does not say how slow an engine's clock is
+        self._patience = slower(device.patience)
 
     def read(self, register: str, field: str = "") -> int:
         """A register, or one of its fields. Raises BusFault if the read is refused."""
@@ -155,7 +173,7 @@ class BusDriver:
         self.write("COMMAND", command)
         room = 0
         for word in words:
-            left = self.device.patience
+            left = self._patience
             while not room:
                 room, left = self.read("LEVEL", "free"), left - 1
                 if not left:
@@ -167,7 +185,7 @@ class BusDriver:
         """Wait for the answer and read ``count`` words; with 0 until the device is ready. Raises BusFault."""
         self._until("done" if count else "ready")
         found: list[int] = []
-        left = self.device.patience
+        left = self._patience
         while len(found) < count:
             level, left = self.read("LEVEL", "words"), left - 1
             found += [self.read("DATA_OUT") for _ in range(min(level, count - len(found)))]
@@ -187,8 +205,8 @@ class BusDriver:
         """Wait for a bit of STATUS, by the interrupt if it is an answer."""
         self.write("IRQ_ENABLE", 3)
         if field == "done":
-            self.bus.wait(self.device.patience, interrupt=True)
-        for _ in range(self.device.patience):
+            self.bus.wait(self._patience, interrupt=True)
+        for _ in range(self._patience):
             if self.read("STATUS", field):
                 return
             if self.read("STATUS", "error"):

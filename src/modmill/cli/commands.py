@@ -36,6 +36,7 @@ from modmill.cli import sweep as sweeps
 from modmill.cli.command import Quiet, Verbose, command, group
 from modmill.cli.options import (
     Bus,
+    BusClock,
     Design,
     Designs,
     Folder,
@@ -91,14 +92,14 @@ def _options(
     context.obj = {"quiet": quiet, "verbose": verbose}
 
 
-def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core", bus: str = "") -> Core:
+def _core(design: str, modulus: str, sets: list[str], io: str, top: str = "core", **bus: str) -> Core:
     from modmill.cores.multiplier.build import build
     from modmill.design import parse_set
     from modmill.designs import design as find_design
 
     given = find_design(design).checked(parse_set(sets))
     show(f"choosing constants and schedule of {design}")
-    return build(design, modulus, io, top, bus=bus, **given)
+    return build(design, modulus, io, top, **bus, **given)
 
 
 @command(app, "build wide -m P-256 -o multiplier", "build sor-1m-p -m secp256k1 --set n=20 --io native")
@@ -110,6 +111,7 @@ def build(
     output: Folder = None,
     top: Top = "core",
     bus: Bus = "",
+    bus_clock: BusClock = "same",
     no_check: Annotated[
         bool, typer.Option("--no-check", help="Write the core without simulating it; its files record this.")
     ] = False,
@@ -120,7 +122,7 @@ def build(
     """
     from modmill.cores.multiplier.build import require_replaceable
 
-    core = _core(design, modulus, sets, io, top, bus)
+    core = _core(design, modulus, sets, io, top, bus=bus, bus_clock=bus_clock)
     folder = output or Path(core.name)
     require_replaceable(folder)
     keep(f"{folder} was not written")

@@ -49,6 +49,7 @@ def build(
     output: options.Folder = None,
     top: options.Top = "ecc",
     bus: options.Bus = "",
+    bus_clock: options.BusClock = "same",
     order: Order = None,
     allow_pairing: AllowPairing = False,
 ) -> None:
@@ -71,6 +72,7 @@ def build(
     core = ecc(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
         threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order, bus=bus,
+        bus_clock=bus_clock,
     )  # fmt: skip
     if on.arithmetic:
         say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")
@@ -81,7 +83,7 @@ def build(
         "--io", core.io, "--blind", blind, "--window", window, "--teeth", teeth, "--columns", columns,
         *(["--joint"] if joint else []), "--threads", core.layout.threads, "--sums", sums, "--word", word,
         "--order" if core.order else "--no-order", *(["--cores", cores] if cores > 1 else []),
-        *(["--top", top] if top != "ecc" else []), *(["--bus", bus] if bus else []),
+        *(["--top", top] if top != "ecc" else []), *options.behind(core.behind),
     ]  # fmt: skip
     command = shlex.join(["modmill", "ecc", "build", *map(str, words)])
     target = output or Path(f"ecc-{on.name}-{multiplier}")

@@ -2,8 +2,9 @@
 # Copyright The Modmill authors
 """Options of several commands. Each name means the same in all of them."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -98,6 +99,9 @@ CurveText = Annotated[
     str,
     typer.Option("--curve", metavar="CURVE", help="A name, parameters, or a PEM file.", autocompletion=complete.curves),
 ]
+BusClock = Annotated[
+    Literal["same", "separate"], typer.Option("--bus-clock", help="Clock behind the bus: that of the bus, or its own.")
+]
 Curve = Annotated[
     str,
     typer.Argument(
@@ -115,3 +119,8 @@ Window = Annotated[int, typer.Option(min=1, max=6, help="Bits of a digit of a sc
 Teeth = Annotated[int, typer.Option(min=1, max=8, help="Teeth of the comb for the base point.")]
 Columns = Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")]
 Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs interleaved; 0: as many as fill the multiplier.")]
+
+
+def behind(given: Mapping[str, str]) -> list[str]:
+    """Options of a command line by their names in Python."""
+    return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value)]

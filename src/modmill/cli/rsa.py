@@ -58,6 +58,7 @@ def build(
     output: options.Folder = None,
     top: options.Top = "engine",
     bus: options.Bus = "",
+    bus_clock: options.BusClock = "same",
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
     import shlex
@@ -71,7 +72,7 @@ def build(
     show(f"building an engine around {chosen}")
     core = _built(
         circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
-        word=word, io=io, top=top, cores=cores, bus=bus,
+        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock,
     )  # fmt: skip
     words = [
         *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,
@@ -79,7 +80,7 @@ def build(
         "--method", method, "--window", window, "--threads", threads, "--word", word, "--crt" if crt else "--no-crt",
         *(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "engine" else []), "--blind", blind,
     ]  # fmt: skip
-    words += [*(["--circuit"] if circuit else []), *(["--bus", bus] if bus else [])]
+    words += [*(["--circuit"] if circuit else []), *options.behind(core.behind)]
     line = shlex.join(["modmill", "rsa", "build", *map(str, words)])
     target = output or Path(f"rsa-{width if p else bits}-{chosen}")
     keep(f"{target} was not written")

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from modmill.buses.adapters import Bus
-from modmill.buses.device import WORD, Command, Device, Sent
+from modmill.buses.clocks import clock_faults
+from modmill.buses.crossing import CLOCK, DEPTH, LATENCY
+from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate
 from modmill.buses.files import VERILOG, all_names
-from modmill.buses.front import module_name
+from modmill.buses.front import front_name, machine_name, module_name
 from modmill.buses.operands import words
 from modmill.buses.product_calls import ProductCalls
 from modmill.buses.registers import ABORT, SELFTEST, ZEROISE, register_map
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.contract import Contract
-from modmill.cores.zeroise import multiplier_messages
+from modmill.cores.zeroise import multiplier_messages, refilled
 from modmill.design import DesignInstance
 from modmill.engines.machine.layout import words_of
 from modmill.flow.emit import without_initial_values
@@ -47,9 +49,16 @@ class Exchange:
     cycles: int = 0
 
 
-def bus_record(bus: Bus, top: str, *, with_calls: bool = False) -> dict[str, Any]:
-    """The entry ``bus`` of a record: its name, the module with front and device, the files."""
-    return {"name": bus.name, "module": module_name(top), "files": list(all_names(top, with_calls=with_calls))}
+def bus_record(bus: Bus, top: str, *, with_calls: bool = False, clock: str = SAME) -> dict[str, Any]:
+    """The entry ``bus`` of a record: its name, the module with front and device, the files; with a separate clock also
+    its port, and the most cycles of either clock of a word there and back."""
+    more: dict[str, Any] = {}
+    if separate := is_separate(clock, bus.name):
+        (gives, takes), name = LATENCY, "clk"
+        crossing = {"to_engine": {name: gives, CLOCK: takes}, "from_engine": {CLOCK: gives, name: takes}}
+        more = {"clock": clock, "clock_port": CLOCK, "crossing_cycles": crossing}
+    files = all_names(top, with_calls=with_calls, separate=separate)
+    return {"name": bus.name, "module": module_name(top), **more, "files": list(files)}
 
 
 def bus_files(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -61,7 +70,7 @@ def bus_files(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 def multiplier_device(
     fitted: DesignInstance, contract: Contract, top: str, digest: str, known: Sequence[tuple[int, int, int]] = (),
-    calls: ProductCalls | None = None,
+    calls: ProductCalls | None = None, *, separate: bool = False,
 ) -> Device:  # fmt: skip
     """A multiplier as a device: command 1 is a product; command 0 loads the modulus if it is loaded. ``known``: port
     values of operands and results for the self-test."""
@@ -72,10 +81,10 @@ def multiplier_device(
     wait = patience(contract) + 8 * max(c.words + c.answer for c in commands)
     return Device(
         "multiplier", top, digest, contract.p.bit_length(), words(size.a), 1, tuple(commands), contract.power_up,
-        wait, (size.a, size.b, size.r, size.k), calls=calls,
-        zeroise=tuple(multiplier_messages(
+        wait, (size.a, size.b, size.r, size.k), calls=calls, separate=separate,
+        zeroise=refilled(tuple(multiplier_messages(
             fitted, contract, commands[-1], [word for e in loading(contract) for word in e.words]
-        )),
+        )), commands, DEPTH if separate else 0),
         selftest=tuple(_sent(e) for e in loading(contract)) + tuple(
             _sent(product(contract, a, b, 0), words_of(r, words(size.r), WORD)) for a, b, r in known
         ),
@@ -113,6 +122,10 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
     set the device up."""
     bare = without_initial_values(split(text)[1])
     faults = [f"{VERILOG}: {line}" for line in lint(bare, module_name(device.top))]
+    if device.separate and not faults:
+        boxes = {machine_name(device): "clk"}
+        found = clock_faults(bare, module_name(device.top), front_name(device), "clk", boxes)
+        faults = [f"{VERILOG}: {line}" for line in found]
     yield from faults
     if faults:
         return
@@ -182,6 +195,7 @@ def zeroised(driver: BusDriver, fresh: BusDriver, job: Sequence[Exchange]) -> No
 
     A multiplier may have counters of its numbers that no reset sets. So the contents of a register of at most a byte
     may also be those of a device that had more products, of zeros. ``job``: the messages of a product."""
+    driver.ready()  # after an abort this takes a while with a slow clock behind the bus
     fresh.bus.wait(driver.bus.cycles - fresh.bus.cycles)  # counters without a reset have the same values then
     for each in (driver, fresh):
         _zeroise(each)
@@ -214,7 +228,7 @@ def _zeroise(each: BusDriver) -> None:
     each.write("COMMAND", 0)
     if (found := each.error()) != "BUSY":
         raise BusFault(f"the cause of a command while zeroising is {found}, not BUSY")
-    each.bus.wait(most, interrupt=True)
+    each.bus.wait(each.bus.slower(most), interrupt=True)
     if not each.read("STATUS", "zeroised"):
         raise BusFault(f"zeroising takes more than {each.bus.cycles - start:,} cycles, {most:,} are stated")
 
@@ -225,7 +239,7 @@ def self_tested(driver: BusDriver) -> None:
         return
     for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", SELFTEST)):
         driver.write(register, word)
-    driver.bus.wait(driver.device.patience * len(driver.device.selftest), interrupt=True)
+    driver.bus.wait(driver.bus.slower(driver.device.patience * len(driver.device.selftest)), interrupt=True)
     if not driver.read("STATUS", "tested"):
         raise BusFault("the self-test has no end")
     if not driver.read("STATUS", "passed"):

@@ -18,14 +18,15 @@ from amaranth.lib import wiring
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.calls import Calls
-from modmill.buses.device import WORD, Command, Device, Sent
+from modmill.buses.crossing import DEPTH
+from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate
 from modmill.buses.power_calls import PowerCalls
 from modmill.buses.script import KNOWN_WORDS
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.behind_bus import Exchange
 from modmill.cores.folder import BESIDE, json_object, listed, read_text, require_former, write_folder
-from modmill.cores.zeroise import engine_messages
+from modmill.cores.zeroise import engine_messages, refilled
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
@@ -113,6 +114,7 @@ class BuiltEngine(ABC):
     64. ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first
     Verilog module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
     (`engines/machine/cluster.py`). ``bus``: name of a bus, behind which the engine is written too; empty: none.
+    ``bus_clock``: of `CLOCKS`, the engine's clock there.
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
     Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
     takes.
@@ -128,6 +130,7 @@ class BuiltEngine(ABC):
     top: str = "engine"
     cores: int = 1
     bus: str = ""
+    bus_clock: str = SAME
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
@@ -140,6 +143,7 @@ class BuiltEngine(ABC):
         forms = self.fitted.engine_forms
         if self.io not in forms:
             raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
+        is_separate(self.bus_clock, self.bus)
         if self.bus:
             find_bus(self.bus)
             if self.word != WORD:
@@ -283,12 +287,13 @@ class BuiltEngine(ABC):
     @property
     def device(self) -> Device:
         """The engine as a device behind a bus."""
-        load = self.contract.load
+        load, separate = self.contract.load, is_separate(self.bus_clock, self.bus)
+        commands = tuple(command.dealt(self.cores) for command in self.commands)
         return Device(
             self.KIND, self.top, self.digest, self.fitted.p.bit_length(), self.layout.number_words,
-            self.cores * self.results, tuple(command.dealt(self.cores) for command in self.commands), self.power_up,
-            self.patience + (load.cycles if load else 0), calls=self.calls, zeroise=self.zeroise,
-            selftest=self.selftest, machines=self.cores,
+            self.cores * self.results, commands, self.power_up, self.patience + (load.cycles if load else 0),
+            calls=self.calls, zeroise=refilled(self.zeroise, commands, DEPTH if separate else 0),
+            selftest=self.selftest, machines=self.cores, separate=separate,
         )  # fmt: skip
 
     @cached_property
@@ -379,9 +384,15 @@ class BuiltEngine(ABC):
     def options(self) -> dict[str, Any]:
         """All options, defaults resolved, in the order of the record."""
 
+    @property
+    def behind(self) -> dict[str, str]:
+        """The options of the bus that are not the default."""
+        found = {"bus": self.bus, "bus_clock": self.bus_clock if self.bus_clock != SAME else ""}
+        return {name: value for name, value in found.items() if value}
+
     def about(self) -> dict[str, Any]:
         """Description of the engine in a measurement."""
-        made = {name: value for name, value in self.options.items() if name not in ("top", "bus")}
+        made = {name: value for name, value in self.options.items() if name not in ("top", *self.behind)}
         return {"design": self.design, "parameters": dict(self.fitted.settings), **made}
 
     @abstractmethod

@@ -99,6 +99,16 @@ def engine_messages(
     yield from map(job, covering(layout.programs, lambda k: job(k).cycles))
 
 
+def refilled(messages: Sequence[Sent], commands: Sequence[Command], words: int) -> tuple[Sent, ...]:
+    """The messages, the last one repeated until the answers have so many words, as many as a queue behind the device
+    holds."""
+    answers = {command.number: command.answer for command in commands}
+    found = list(messages)
+    while sum(answers[sent.command] for sent in found if not sent.cut) < words:
+        found.append(found[-1])
+    return tuple(found)
+
+
 def circuit_messages(
     fitted: DesignInstance, commands: Sequence[Command], cycles: int, setup: Sequence[int]
 ) -> Iterator[Sent]:

@@ -182,7 +182,8 @@ def _alone(driver: BusDriver, bit: int, field: str) -> int:
     for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", bit)):
         driver.write(register, word)
     start = driver.bus.cycles
-    driver.bus.wait(device.zeroise_cycles + device.patience * (1 + len(device.selftest)), interrupt=True)
+    most = device.zeroise_cycles + device.patience * (1 + len(device.selftest))
+    driver.bus.wait(driver.bus.slower(most), interrupt=True)
     found = driver.bus.cycles - start
     if not driver.read("STATUS", field):
         raise BusFault(f"the device is not {field}")

@@ -229,7 +229,7 @@ class EccCore(BuiltEngine):
             "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
             "threads": self.layout.threads, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
             "cores": self.cores, **({"order": True} if self.order else {}),
-            **({"bus": self.bus} if self.bus else {}),
+            **self.behind,
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:

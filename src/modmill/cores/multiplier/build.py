@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from modmill.buses.adapters import find_bus
-from modmill.buses.device import Device
+from modmill.buses.device import SAME, Device, is_separate
 from modmill.buses.files import bus_texts, section
 from modmill.buses.product_calls import ProductCalls, product_calls
 from modmill.contract import Contract, UnsupportedError
@@ -65,6 +65,7 @@ class Core:
     given: Mapping[str, Any] = field(default_factory=dict)
     top: str = "core"
     bus: str = ""
+    bus_clock: str = SAME
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
@@ -100,6 +101,7 @@ class Core:
         modulus = self.modulus.name or hex(self.modulus.value)
         top = ["--top", self.top] if self.top != "core" else []
         bus = ["--bus", self.bus] if self.bus else []
+        bus += ["--bus-clock", self.bus_clock] if self.bus_clock != SAME else []
         return shlex.join(
             ["modmill", "build", self.design.name, "--modulus", modulus, *sets, "--io", self.io, *top, *bus]
         )
@@ -112,7 +114,10 @@ class Core:
     @property
     def device(self) -> Device:
         """The core as a device behind a bus."""
-        return multiplier_device(self.fitted, self.contract, self.top, self.digest, self._known, self.calls)
+        return multiplier_device(
+            self.fitted, self.contract, self.top, self.digest, self._known, self.calls,
+            separate=is_separate(self.bus_clock, self.bus),
+        )  # fmt: skip
 
     @cached_property
     def _known(self) -> list[tuple[int, int, int]]:
@@ -131,6 +136,10 @@ class Core:
         """Data sheet, schedule and measured rows, for a notebook."""
         return notebook.html(self)
 
+    def _bus_record(self) -> dict[str, Any]:
+        with_calls = self.calls is not None
+        return bus_record(find_bus(self.bus), self.top, with_calls=with_calls, clock=self.bus_clock)
+
     def record(self) -> dict[str, Any]:
         """Content of contract.json without the digest and the tools' versions."""
         return {
@@ -143,9 +152,7 @@ class Core:
             "parameters": dict(self.fitted.settings),
             "given": dict(self.given),
             "top": self.top,
-            **(
-                {"bus": bus_record(find_bus(self.bus), self.top, with_calls=self.calls is not None)} if self.bus else {}
-            ),
+            **({"bus": self._bus_record()} if self.bus else {}),
             "modulus_name": self.modulus.name,
             **({"made_for": hex(self.modulus.value)} if self.contract.p != self.modulus.value else {}),
             "prime": self.modulus.prime,
@@ -283,7 +290,7 @@ class Core:
 
 def build(
     design: str | Design, modulus: str | int | Modulus, io: str = "plain", top: str = "core", *, bus: str = "",
-    **settings: Any,
+    bus_clock: str = SAME, **settings: Any,
 ) -> Core:  # fmt: skip
     """Fit a design to a modulus and make its core.
 
@@ -291,12 +298,13 @@ def build(
     ``montgomery`` (the same with a b R^-1 mod p, of a Montgomery multiplier) or ``native`` (the design's own
     representation). ``settings``: the design's parameters.
     ``top``: name of the Verilog module, and prefix of all other modules' names. ``bus``: a bus, behind which the core
-    is written too: axi4-lite, wishbone, apb or ahb-lite.
+    is written too: axi4-lite, wishbone, apb or ahb-lite. ``bus_clock``: the core's clock there, same or separate.
     Raises ValueError (UnsupportedError) for unknown names, and if the design does not support the modulus.
     """
     if io not in IO:
         raise UnsupportedError(f"io must be one of {', '.join(IO)}, not {shortened(io)}")
     require_name(top)
+    is_separate(bus_clock, bus)
     if bus:
         find_bus(bus)
     chosen = find_design(design) if isinstance(design, str) else design
@@ -306,7 +314,7 @@ def build(
     if io not in fitted.forms:
         raise UnsupportedError(f"{chosen.name} has no {io} form; take --io {' or '.join(fitted.forms)}")
     chosen.require_size(fitted)
-    return Core(chosen, wanted, fitted, io, given, top, bus)
+    return Core(chosen, wanted, fitted, io, given, top, bus, bus_clock)
 
 
 def require_replaceable(folder: Path) -> None:

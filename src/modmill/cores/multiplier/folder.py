@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from modmill.buses.device import SAME
 from modmill.contract import UnsupportedError
 from modmill.cores.behind_bus import bus_files
 from modmill.cores.folder import json_object, read_text
@@ -66,8 +67,8 @@ class Folder:
         """
         r = self.record
         given = find_design(r["design"]).checked(r["given"])  # refuses names that are not parameters
-        bus = r["bus"]["name"] if bus_files(r) else ""
-        return build(r["design"], int(r.get("made_for", r["modulus"]), 16), r["io"], r["top"], bus=bus, **given)
+        bus = {"bus": r["bus"]["name"], "bus_clock": r["bus"].get("clock", SAME)} if bus_files(r) else {}
+        return build(r["design"], int(r.get("made_for", r["modulus"]), 16), r["io"], r["top"], **bus, **given)
 
 
 _KINDS = {"design": str, "modulus": str, "io": str, "given": dict, "top": str, "digest": str, "netlist": str}

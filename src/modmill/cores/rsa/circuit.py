@@ -166,7 +166,7 @@ class CircuitCore(EngineCore):
     @property
     def options(self) -> dict[str, Any]:
         return {
-            "bits": self.exponent_bits, "word": self.word, "top": self.top, **({"bus": self.bus} if self.bus else {})
+            "bits": self.exponent_bits, "word": self.word, "top": self.top, **self.behind
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:

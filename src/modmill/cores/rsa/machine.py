@@ -181,7 +181,7 @@ class EngineCore(BuiltEngine):
         return {
             "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "threads": lay.threads,
             "word": lay.word, "io": self.io, "native": self.numbered, "cores": self.cores, "top": self.top,
-            **({"bus": self.bus} if self.bus else {}),
+            **self.behind,
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:

@@ -301,11 +301,11 @@ def assembled(
     return joined(router, text, top=top, machines=of.machines, word=of.word, at_once=power_up > 1)
 
 
-def machine_of(text: str, top: str) -> tuple[str, str]:
-    """(Verilog, first module) of one machine of those in a text of `assembled` with the first module ``top``."""
+def machine_of(text: str, top: str) -> str:
+    """Verilog of one machine, module ``top``_core, of those in a text of `assembled` with the first module ``top``."""
     modules = re.finditer(r"(?:^//[^\n]*\n)*^module (\w+).*?^endmodule\n", text, re.DOTALL | re.MULTILINE)
     kept = [x[0] for x in modules if x[1] != top and not x[1].startswith(f"{top}_router")]
-    return "\n".join(kept), f"{top}_core"
+    return "\n".join(kept)
 
 
 def joined(router: str, machine: str, *, top: str, machines: int, word: int, at_once: bool = False) -> str:

@@ -32,10 +32,10 @@ def _parts(module: Module) -> Iterator[str]:
         if s.kind in ("assign", "case"):
             yield _case(module, s) if s.kind == "case" else s.text()
     blocks = defaultdict(list)
-    for s in module.statements:
-        if s.kind in ("register", "memory"):
-            blocks[s.name].append(s.text())
-    yield from (f"  always @({clock}) begin\n{''.join(lines)}  end\n" for clock, lines in blocks.items())
+    for k, s in enumerate(module.statements):
+        if s.kind in ("register", "memory"):  # a register with an asynchronous reset has a block of its own
+            blocks[s.name, k if "," in s.name else 0].append(s.text())
+    yield from (f"  always @({clock}) begin\n{''.join(lines)}  end\n" for (clock, _), lines in blocks.items())
     yield from (s.text() for s in module.statements if s.kind == "instance")
     yield from (text for text in texts if text.startswith("`"))
     yield "endmodule\n"
