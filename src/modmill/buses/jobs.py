@@ -302,10 +302,16 @@ class JobControl(wiring.Component):
 
     def _states(self, m: Module) -> None:
         """The states, in the order of a job; an abort leads from every state to RESET."""
+        cycles = 1 + max(self._device.power_up, RESET_CYCLES)
+        held = Signal(range(cycles), name="held", init=cycles - 1)
+        fed = later(m, self._given(m) & self._machine.ongoing("FEEDING"), "fed")
         empty = (self._out.level == 0) & ~self._out.push
         emptied = later(m, empty & self._machine.ongoing("ANSWER"), "emptied")
-        fed = later(m, self._given(m) & self._machine.ongoing("FEEDING"), "fed")
-        reset_ends = self._reset_ends(m)
+        if self._device.separate:
+            reset_ends = self._released(m)
+        else:
+            reset_ends = held == 0
+            m.d.sync += self.engine_rst.eq(self._resets & ~reset_ends)
         ways: Mapping[str, list[tuple[Value | int, str]]] = {
             "RESET": [(reset_ends, "IDLE")],
             "IDLE": [(self._accepted, "OPEN"), (self._accepted & self._empty, "FEEDING")],
@@ -323,6 +329,8 @@ class JobControl(wiring.Component):
                     with m.If(self._abort):
                         machine.next("RESET")
         m.d.comb += self._setup_ends.eq(self._machine.ongoing("FEEDING") & fed & ~self.job)
+        if not self._device.separate:
+            m.d.sync += held.eq(Mux(self._resets, held - 1, cycles - 1))
         with m.If(self._setup_ends):
             m.d.sync += self._loaded.eq(1)
         with m.If(self._resets):
@@ -337,21 +345,16 @@ class JobControl(wiring.Component):
             empty = later(m, empty & self._machine.ongoing("FEEDING"), f"empty_{k}")
         return empty & self.drained
 
-    def _reset_ends(self, m: Module) -> Value:
-        """Reset the engine for as long as it needs; whether the state RESET ends."""
-        if self._device.separate:
-            released = Signal(name="released")
-            with m.If(self._resets & self.rest):
-                m.d.sync += released.eq(1)
-            with m.If(self._abort | ~self._resets):
-                m.d.sync += released.eq(0)
-            m.d.sync += self.engine_rst.eq(self._resets & ~released)
-            return released & ~self.rest
-        cycles = 1 + max(self._device.power_up, RESET_CYCLES)
-        held = Signal(range(cycles), name="held", init=cycles - 1)
-        m.d.sync += self.engine_rst.eq(self._resets & ~(held == 0))
-        m.d.sync += held.eq(Mux(self._resets, held - 1, cycles - 1))
-        return held == 0
+    def _released(self, m: Module) -> Value:
+        """Reset an engine with a clock of its own until it says that this was long enough; whether it has left the
+        reset."""
+        released = Signal(name="released")
+        with m.If(self._resets & self.rest):
+            m.d.sync += released.eq(1)
+        with m.If(self._abort | ~self._resets):
+            m.d.sync += released.eq(0)
+        m.d.sync += self.engine_rst.eq(self._resets & ~released)
+        return released & ~self.rest
 
     def _events(self, m: Module) -> None:
         """Events, errors, interrupt and the number of jobs."""
