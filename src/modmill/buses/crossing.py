@@ -47,8 +47,8 @@ class Crossing(wiring.Component):
     ``reset``: a register that resets the device. ``rest``: the device has been in reset for the cycles that it needs.
     ``drained``: the device has taken all words that were given at least 3 cycles ago. ``e_rst``: reset of the device.
 
-    Cost on ECP5: about 130 LUTs. Latency: 1 cycle of the clock that gives a word, and up to 3 of the one that takes
-    it.
+    Cost on ECP5, measured: 205 LUTs and 147 registers. Latency: 1 cycle of the clock that gives a word, and up to
+    3 of the one that takes it.
     """
 
     def __init__(self, device: Device) -> None:

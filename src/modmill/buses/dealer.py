@@ -34,8 +34,8 @@ class Dealer(wiring.Component):
     """Deal the words of messages to machines. ``i_every``: a word is for all of them; ``i_closes``: it is the last one
     for its machine, and the next words are for the next machine, or behind the last one for machine 0.
 
-    Cost on ECP5: about 50 LUTs and 70 registers for each machine. Latency: 1 cycle in each direction.
-    Throughput: a word every second cycle in each direction.
+    Cost on ECP5, measured: 46 LUTs and 147 registers for two machines, 121 and 287 for four.
+    Latency: 1 cycle in each direction. Throughput: a word every second cycle in each direction.
     """
 
     def __init__(self, machines: int) -> None:

@@ -14,7 +14,7 @@ from modmill.buses.device import Device
 from modmill.buses.files import VERILOG
 from modmill.buses.front import front_verilog
 from modmill.buses.registers import SELFTEST, ZEROISE
-from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
+from modmill.buses.simulate import PERIOD, PERIODS, BusDriver, BusFault, BusSimulator
 from modmill.cores.behind_bus import Exchange, loading, product
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.folder import kind_of, read_text
@@ -86,7 +86,11 @@ class BusReport:
     def about(self) -> dict[str, Any]:
         """What was measured, in words."""
         device = self.subject.device
-        return {"bus": self.subject.bus.name, "behind": device.kind, "name": self.subject.name, "bits": device.bits}
+        more: dict[str, Any] = {"machines": device.machines} if device.machines > 1 else {}
+        more |= {"engine_period": [PERIODS[0], PERIOD]} if device.separate else {}
+        return {
+            "bus": self.subject.bus.name, "behind": device.kind, "name": self.subject.name, "bits": device.bits, **more
+        }  # fmt: skip
 
     def row(self) -> Row:
         """The row of the measurement, keyed by bus.v."""
@@ -109,7 +113,9 @@ class BusReport:
         parts = (f"{what}: {n['lut']:,} LUTs, {n['ff']:,} flip-flops, {n['bram']} block RAMs, {n['dsp']} DSP blocks"
                  for what, n in (("front", self.front), ("bare device", self.bare)) if n)  # fmt: skip
         clock = [f"front alone on {self.target}: {', '.join(f'{x:.1f}' for x in self.mhz)} MHz"] * bool(self.mhz)
-        return [f"{self.subject.name} behind {self.subject.bus.title}", *found, *parts, *clock]
+        period = f", with a clock of its own: cycles are those of the bus, of which {PERIODS[0]:,} are {PERIOD:,} of it"
+        title = f"{self.subject.name} behind {self.subject.bus.title}{period if self.subject.device.separate else ''}"
+        return [title, *found, *parts, *clock]
 
 
 def rows_table(rows: Iterable[Row]) -> list[str]:
@@ -145,7 +151,7 @@ def measure(
     driver = BusDriver(subject.device, BusSimulator(subject.verilog, subject.device, subject.bus))
     commands = _timed(subject, driver)
     zeroise, selftest = _alone(driver, ZEROISE, "zeroised"), _alone(driver, SELFTEST, "passed")
-    own = {"zeroise": zeroise, "stated": subject.device.zeroise_cycles, "selftest": selftest}
+    own = {"zeroise": zeroise, "stated": driver.bus.slower(subject.device.zeroise_cycles), "selftest": selftest}
     front: dict[str, int] = {}
     bare: dict[str, int] = {}
     mhz: list[float] = []
