@@ -58,7 +58,7 @@ class Driver:
         return bits("STATUS", field, await self.read("STATUS"))
 
     async def until(self, field):
-        for _ in range(200):
+        for _ in range(200 * MACHINES):
             if await self.status(field):
                 return
         raise AssertionError(f"never {field}")

@@ -92,7 +92,7 @@ MORE = [
     ("axi4-lite", r"&s_axi_wstrb", "1'h1", "registers"),
     ("apb", r"psel & ~penable", "psel", "jobs"),
     ("apb", r"readable \? a_q_(\d+) : 0", r"a_q_\1", "refused"),
-    ("apb", r"& known & \(accepted_or \| playing\);", "& known;", "refused"),
+    ("apb", r"& known & \(setup \| loaded\)", "& known", "refused"),
     ("apb", r"\| word_(\d+)\) & state_open & ~full", r"| word_\1) & state_open", "full"),
     ("apb", r"engine_rst <= rst \? 1'h1 : [^;]*;", "engine_rst <= rst;", "aborts"),
     ("axi4-lite", r"asked <= rst \? 1'h0 : request", "asked <= request", "resets"),
