@@ -2,15 +2,8 @@
 # Copyright The Modmill authors
 """A simulated core behind its bus as a device on this machine: accesses come through a socket.
 
-A request is three words of 32 bits, little-endian: operation, address, data. Its reply is two: status, data.
-
-    operation 0   read the register at the address; data of the reply: its value
-              1   write data to the register at the address
-              2   let at most `data` cycles pass, until the interrupt is high; data of the reply: the cycles
-              3   reset for `data` cycles (1 to 1000; fewer than the device needs count as that)
-    status    0   done
-              1   the device refused the access
-              2   no such operation, or data out of range; nothing happened
+Requests and replies are those of `modmill.buses.uart`; a reset takes 1 to 1000 cycles, and fewer than the device needs
+count as that.
 
 A connection owns the device until it ends; others wait. The device aborts what it does before the first request of a
 connection, so that no answer of a former one can be read. A connection that sends nothing for a while is closed.
@@ -20,7 +13,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,17 +20,25 @@ from pathlib import Path
 from modmill.buses.device import Device
 from modmill.buses.registers import ABORT, SPAN, register_map
 from modmill.buses.simulate import BusSimulator
+from modmill.buses.uart import (
+    DONE,
+    MOST_CYCLES,
+    READ,
+    REFUSED,
+    REPLY,
+    REQUEST,
+    RESET,
+    UNKNOWN,
+    WAIT,
+    WRITE,
+    RequestBus,
+)
 
-READ, WRITE, WAIT, RESET = range(4)
-DONE, REFUSED, UNKNOWN = range(3)
-MOST_CYCLES = 1 << 20
-"""Most cycles of one request to wait."""
 MOST_RESET = 1000
 """Most cycles of a reset."""
 SOCKET = "device.sock"
 """Name of the socket in the folder of a core."""
 _PATH = 107  # bytes of the longest path of a Unix socket on Linux
-_REQUEST, _REPLY = struct.Struct("<III"), struct.Struct("<II")
 _CHUNK = 1 << 16
 
 
@@ -90,8 +90,8 @@ class Server:
         waiting = b""
         while received := client.recv(_CHUNK):
             waiting += received
-            whole = len(waiting) - len(waiting) % _REQUEST.size
-            replies = [_REPLY.pack(*self._done(*request)) for request in _REQUEST.iter_unpack(waiting[:whole])]
+            whole = len(waiting) - len(waiting) % REQUEST.size
+            replies = [REPLY.pack(*self._done(*request)) for request in REQUEST.iter_unpack(waiting[:whole])]
             self.served.requests += len(replies)
             waiting = waiting[whole:]
             client.sendall(b"".join(replies))
@@ -131,7 +131,7 @@ def _free(path: Path) -> None:
     path.unlink()
 
 
-class SocketBus:
+class SocketBus(RequestBus):
     """The bus of a device at a socket, for `BusDriver`. Raises OSError if nobody serves there, or no more."""
 
     def __init__(self, path: Path, seconds: float = 60) -> None:
@@ -143,30 +143,17 @@ class SocketBus:
         """End the connection."""
         self._socket.close()
 
-    def read(self, address: int) -> tuple[int, bool]:
-        """(word, whether the access was refused)."""
-        status, word = self._request(READ, address, 0)
-        return word, status != DONE
-
-    def write(self, address: int, word: int) -> bool:
-        """Whether the write was refused."""
-        return self._request(WRITE, address, word)[0] != DONE
-
-    def wait(self, cycles: int, *, interrupt: bool = True) -> int:
-        """Let cycles pass, at most `MOST_CYCLES`, until irq is high. Returns their number."""
-        return self._request(WAIT, 0, min(cycles, MOST_CYCLES))[1]
-
     def reset(self, cycles: int) -> None:
         """Reset the device."""
-        self._request(RESET, 0, cycles)
+        self.request(RESET, 0, cycles)
 
-    def _request(self, *request: int) -> tuple[int, int]:
-        self._socket.sendall(_REQUEST.pack(*request))
+    def request(self, operation: int, address: int, data: int) -> tuple[int, int]:
+        self._socket.sendall(REQUEST.pack(operation, address, data))
         reply = b""
-        while len(reply) < _REPLY.size:
-            part = self._socket.recv(_REPLY.size - len(reply))
+        while len(reply) < REPLY.size:
+            part = self._socket.recv(REPLY.size - len(reply))
             if not part:
                 raise ConnectionError("the device has closed the connection")
             reply += part
-        status, word = _REPLY.unpack(reply)
+        status, word = REPLY.unpack(reply)
         return status, word

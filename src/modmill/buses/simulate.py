@@ -12,6 +12,7 @@ import ctypes
 import re
 from collections.abc import Sequence
 from importlib import resources
+from typing import Generic, Protocol, TypeVar
 
 from modmill.buses.adapters import BYTE_ADDRESS, Bus
 from modmill.buses.device import Device
@@ -26,6 +27,7 @@ PERIOD = 1_000_000
 """The period of the bus clock in the unit of `PERIODS`."""
 PERIODS = (1_618_033, 618_041, 7_301_003, 131_009)
 """Periods of a separate clock of an engine, by turns: slower and faster than the bus, by little and by much."""
+_POLL = 16  # least cycles between two reads of STATUS
 _OKAY, _REFUSED = range(2)
 _REGISTERS = re.compile(r"\breg\s+(?:\[[^\]]+\]\s*)?")
 _REGISTER = re.compile(r"\s*(?!input\b|output\b|inout\b)\w+(?:\s*\[[^\]]+\])*")
@@ -132,12 +134,26 @@ class BusSimulator:
         return data.value, found == _REFUSED
 
 
-class BusDriver:
-    """A driver of a simulated device by the description of its registers, as the driver in C does it."""
+class AnyBus(Protocol):
+    """The way to a device: accesses to its registers, and waiting for at most some cycles or for its interrupt."""
 
-    def __init__(self, device: Device, simulator: BusSimulator) -> None:
-        self.device, self.bus, self._registers = device, simulator, register_map(device)
-        slower = getattr(simulator, "slower", int)  # what is not simulated does not say how slow an engine's clock is
+    def read(self, address: int) -> tuple[int, bool]: ...
+
+    def write(self, address: int, word: int) -> bool: ...
+
+    def wait(self, cycles: int, *, interrupt: bool = ...) -> int: ...
+
+
+AnyBusT = TypeVar("AnyBusT", bound=AnyBus)
+
+
+class BusDriver(Generic[AnyBusT]):
+    """A driver of a device by the description of its registers, as the driver in C does it. ``bus``: the way to the
+    device, which is simulated here or behind a socket (`serve`), or is real (`uio`, `uart`)."""
+
+    def __init__(self, device: Device, bus: AnyBusT) -> None:
+        self.device, self.bus, self._registers = device, bus, register_map(device)
+        slower = getattr(bus, "slower", int)  # what is not simulated does not say how slow an engine's clock is
         self._patience = slower(device.patience)
 
     def read(self, register: str, field: str = "") -> int:
@@ -206,12 +222,13 @@ class BusDriver:
         self.write("IRQ_ENABLE", 3)
         if field == "done":
             self.bus.wait(self._patience, interrupt=True)
-        for _ in range(self._patience):
+        left = _POLL * self._patience
+        while left > 0:
             if self.read("STATUS", field):
                 return
             if self.read("STATUS", "error"):
                 raise BusFault(f"an error instead of {field}: {self.error()}")
-            self.bus.wait(16)
+            left -= max(_POLL, self.bus.wait(_POLL))
         raise BusFault(f"the device never gets {field}")
 
 

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""An engine behind the serial line of a board: its Verilog, its bitstream (nextpnr, ecppack), a script for the host."""
+"""An engine behind the serial line of a board: its Verilog, its bitstream (nextpnr, ecppack), a script for the host.
+
+An engine that was built with a bus has its registers there, and the host reaches them by requests with a check
+(`modmill.buses.uart`). Without a bus the line carries the words of the engine's streams as they are.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,14 @@ import tempfile
 import time
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from modmill.buses import uart
+from modmill.buses.adapters import find_bus
 from modmill.buses.device import WORD
+from modmill.buses.files import VERILOG, bus_texts
 from modmill.contract import UnsupportedError
 from modmill.cores.built import BuiltEngine
 from modmill.flow import tools
@@ -21,12 +29,16 @@ from modmill.flow.synthesise import synthesise
 from modmill.flow.targets import target as find_target
 from modmill.report.sheet import split
 from modmill.soc.boards import Board, Pll, find_pll
-from modmill.soc.system import rendered, text_of
+from modmill.soc.system import Part, rendered, text_of
 
 BAUD = 115200
 BAUDS = (9600, 19200, 38400, 57600, 115200, 230400)
 """Rates that hosts know and boards of 25 MHz reach."""
 TOP = "board"
+OURS = ("uart.v", "bridges.v")
+"""Files of Verilog that are the same for all boards."""
+LINK, MAP = "modmill_uart.py", "registers.py"
+"""Modules of the script for the host: the way to the registers, and their map."""
 BITSTREAM = "board.bit"
 
 
@@ -59,29 +71,49 @@ class BoardDesign:
         """The PLL; None if the engine has the pin's clock."""
         return None if self.clock == self.board.mhz else find_pll(self.board.mhz, self.clock)
 
+    @cached_property
+    def _bus_texts(self) -> dict[str, str]:
+        """The files of the engine behind its bus, by name; none without a bus."""
+        return bus_texts(self.engine.device, find_bus(self.engine.bus), self.engine.verilog) if self.engine.bus else {}
+
+    @property
+    def engine_file(self) -> str:
+        """The file with the engine."""
+        return VERILOG if self.engine.bus else f"{self.engine.top}.v"
+
     @property
     def _shown(self) -> dict[str, Any]:
         divider = self.divider or round(1e6 * self.clock / self.baud)
+        made = self._bus_texts
         return {
             "board": self.board, "top": self.engine.top, "baud": self.baud, "divider": divider,
             "clock": self.clock, "pll": self.pll,
             "width": divider.bit_length() + 1, "reset_bits": max(4, self.engine.power_up.bit_length()),
+            "part": Part(self.engine.device, find_bus(self.engine.bus), made[VERILOG], 0) if made else None,
+            "uart": uart, "link": LINK.removesuffix(".py"), "map": MAP.removesuffix(".py"),
         }  # fmt: skip
 
     @cached_property
     def files(self) -> dict[str, str]:
         """The files without the bitstream, by name."""
+        made = self._bus_texts
+        behind = (
+            {VERILOG: made[VERILOG], "bridges.v": text_of("bridges.v"), MAP: made[f"{self.engine.top}.py"]}
+            if made
+            else {}
+        )
+        engine = behind or {self.engine_file: self.engine.verilog}
         return {
-            "board.v": rendered("board.v.j2", self._shown), "uart.v": text_of("uart.v"),
-            f"{self.engine.top}.v": self.engine.verilog, "board.lpf": rendered("board.lpf.j2", self._shown),
-            "host.py": rendered("host.py.j2", self._shown),
+            "board.v": rendered("board.v.j2", self._shown), "uart.v": text_of("uart.v"), **engine,
+            "board.lpf": rendered("board.lpf.j2", self._shown), "host.py": rendered("host.py.j2", self._shown),
+            LINK: (resources.files("modmill.buses") / "uart.py").read_text(encoding="utf-8"),
             "vectors.json": json.dumps(self.engine.vectors(), indent=1) + "\n",
         }  # fmt: skip
 
     @property
     def verilog(self) -> str:
         """All Verilog, module ``board`` first."""
-        return "\n".join(split(text)[1] if name != "uart.v" else text for name, text in self._texts)
+        return "\n".join(text if name in OURS else split(text)[1] for name, text in self._texts)
 
     @property
     def _texts(self) -> list[tuple[str, str]]:

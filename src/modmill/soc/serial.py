@@ -32,14 +32,17 @@ endmodule
 
 
 class SerialBoard:
-    """A board after power-up with random contents of the engine's registers; ``design`` needs a divider. Raises
-    ToolError if it does not compile."""
+    """A board after power-up with random contents of the engine's registers; ``design`` needs a divider. ``bit``:
+    cycles of a bit of the host, if they are not the board's. Raises ToolError if it does not compile."""
 
-    def __init__(self, design: BoardDesign, seed: int = 1) -> None:
+    surplus = False
+    """Whether a byte more than those that were wanted came last."""
+
+    def __init__(self, design: BoardDesign, seed: int = 1, bit: int = 0) -> None:
         texts = [(resources.files("modmill.flow") / "model.cpp").read_text()]
         texts += [(resources.files("modmill.soc") / "uart.cpp").read_text()]
         verilog = {name: text for name, text in design.files.items() if name.endswith(".v")}
-        engine = without_initial_values(verilog.pop(f"{design.engine.top}.v"))
+        engine = without_initial_values(verilog.pop(design.engine_file))
         path = library("\n".join([*verilog.values(), engine, _PLL]), TOP, "".join(texts))
         self._functions = functions = ctypes.CDLL(str(path))
         functions.modmill_line_start.argtypes, functions.modmill_line_start.restype = [U64, U64], ctypes.c_void_p
@@ -49,7 +52,7 @@ class SerialBoard:
         ):  # fmt: skip
             function = getattr(functions, f"modmill_line_{name}")
             function.argtypes, function.restype = [ctypes.c_void_p, *more], result
-        self.divider = design.divider
+        self.divider, self._waiting = bit or design.divider, b""
         step("simulating")
         self._line = functions.modmill_line_start(seed, self.divider)
         self.hold(1, 64 * self.divider)
@@ -74,16 +77,28 @@ class SerialBoard:
 
     def send_break(self) -> None:
         """A break, which resets the board, and the time that the reset takes."""
+        self._waiting = b""
         self.hold(0, 40 * self.divider)
         self.hold(1, 40 * self.divider)
 
+    def write(self, data: bytes) -> None:
+        """Send bytes, as soon as others are received."""
+        self._waiting += data
+
+    def read(self, count: int, most: int = 2_000_000) -> bytes:
+        """Send what was written and receive bytes; fewer than ``count`` if no more come within ``most`` cycles."""
+        data, self._waiting = self._waiting, b""
+        found = (_BYTE * max(1, count))()
+        came = self._functions.modmill_line_exchange(
+            self._line, (_BYTE * max(1, len(data))).from_buffer_copy(data or b"\0"), len(data), found, count, most
+        )
+        self.surplus = came > count
+        return bytes(found)[: min(came, count)]
+
     def exchange(self, words: Sequence[int], count: int, most: int = 50_000_000) -> list[int]:
         """Send words, receive ``count`` words. Raises ToolError if other bytes come within ``most`` cycles."""
-        data = struct.pack(f"<{len(words)}I", *words)
-        found = (_BYTE * max(1, 4 * count))()
-        came = self._functions.modmill_line_exchange(
-            self._line, (_BYTE * max(1, len(data)))(*data), len(data), found, 4 * count, most
-        )
-        if came != 4 * count:
-            raise ToolError(f"simulation: {came} of {4 * count} bytes came from the board")
-        return list(struct.unpack(f"<{count}I", bytes(found)[: 4 * count]))
+        self.write(struct.pack(f"<{len(words)}I", *words))
+        found = self.read(4 * count, most)
+        if len(found) < 4 * count or self.surplus:
+            raise ToolError(f"simulation: {len(found) + self.surplus} of {4 * count} bytes came from the board")
+        return list(struct.unpack(f"<{count}I", found))

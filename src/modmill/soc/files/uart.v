@@ -140,3 +140,108 @@ module uart_bytes (
     if (rst) place <= 0;
   end
 endmodule
+
+// Requests of four words to accesses, and replies of three words: operation, address, data, check; status, data, check.
+// The check is the CRC-32 of all words so far without the checks. After a wrong one `wrong` is high and nothing is done.
+module uart_accesses #(
+  parameter READ = 0,
+  parameter WRITE = 1,
+  parameter WAIT = 2,
+  parameter MOST = 1,  // cycles of an operation WAIT
+  parameter [1:0] DONE = 0,
+  parameter [1:0] REFUSED = 1,
+  parameter [1:0] UNKNOWN = 2
+) (
+  input clk,
+  input rst,
+  input i_valid,
+  output i_ready,
+  input [31:0] i_data,
+  output o_valid,
+  input o_ready,
+  output [31:0] o_data,
+  output reg wrong,
+  output select,
+  output reg [11:0] address,
+  output [31:0] write_data,
+  output [3:0] strobe,
+  input ready,
+  input error,
+  input [31:0] read_data,
+  input irq
+);
+  localparam CHECK = 3'd3;  // the steps before it take the words of a request
+  localparam ACCESS = 3'd4;
+  localparam STATUS = 3'd5;
+  localparam DATA = 3'd6;
+  localparam END = 3'd7;
+  reg [2:0] step;
+  reg [5:0] left;  // bits of a word that are not in the sum yet
+  reg [31:0] word;
+  reg [31:0] sum;
+  reg [1:0] operation;
+  reg known;
+  reg [1:0] status;
+  reg [31:0] data;
+  reg [20:0] passed;
+  wire waits = operation == WAIT;
+  wire takes = i_valid && i_ready;
+  wire ended = !known || (waits ? irq || {11'b0, passed} == data : ready);
+  wire [1:0] outcome = !known ? UNKNOWN : !waits && error ? REFUSED : DONE;
+
+  assign i_ready = step <= CHECK && left == 0 && !wrong;
+  assign o_valid = step >= STATUS && left == 0;
+  assign o_data = step == STATUS ? {30'b0, status} : step == DATA ? data : ~sum;
+  assign select = step == ACCESS && known && !waits;
+  assign write_data = data;
+  assign strobe = {4{operation == WRITE}};
+  always @(posedge clk) begin
+    if (left != 0) begin
+      left <= left - 1;
+      word <= word >> 1;
+      sum <= (sum >> 1) ^ (sum[0] ^ word[0] ? 32'hedb88320 : 32'h0);
+    end
+    if (takes && step != CHECK) begin
+      word <= i_data;
+      left <= 32;
+      step <= step + 1;
+    end
+    if (takes) case (step)
+      3'd0: begin
+        operation <= i_data[1:0];
+        known <= i_data == READ || i_data == WRITE || i_data == WAIT;
+      end
+      3'd1: begin
+        address <= i_data[11:0];
+        known <= known && (waits || (i_data[31:12] == 0 && i_data[1:0] == 0));
+      end
+      3'd2: begin
+        data <= i_data;
+        known <= known && (!waits || i_data <= MOST);
+      end
+      default: begin
+        wrong <= i_data != ~sum;
+        if (i_data == ~sum) step <= ACCESS;
+      end
+    endcase
+    passed <= step == ACCESS ? passed + 1 : 0;
+    if (step == ACCESS && ended) begin
+      status <= outcome;
+      data <= outcome != DONE ? 0 : waits ? {11'b0, passed} : operation == READ ? read_data : 0;
+      step <= STATUS;
+      word <= {30'b0, outcome};
+      left <= 32;
+    end
+    if (o_valid && o_ready) begin
+      step <= step == END ? 0 : step + 1;
+      word <= data;
+      left <= step == STATUS ? 32 : 0;
+    end
+    if (rst) begin
+      step <= 0;
+      left <= 0;
+      sum <= ~32'h0;
+      wrong <= 0;
+    end
+  end
+endmodule
