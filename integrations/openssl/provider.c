@@ -592,10 +592,8 @@ static const OSSL_DISPATCH exchanges[] = {
 /* ---------------------------------------------------------------------------------------------------- signatures */
 
 typedef struct {
-    provider *of;
+    modmill_signing base;
     key *own; /* a copy */
-    EVP_MD *hash; /* NULL: the digest is given */
-    EVP_MD_CTX *hashing;
 } signer;
 
 static void *signer_new(void *of, const char *properties)
@@ -604,7 +602,7 @@ static void *signer_new(void *of, const char *properties)
 
     (void)properties;
     if (made != NULL)
-        made->of = of;
+        made->base.of = of;
     return made;
 }
 
@@ -615,24 +613,25 @@ static void signer_free(void *freed)
     if (old == NULL)
         return;
     key_free(old->own);
-    EVP_MD_free(old->hash);
-    EVP_MD_CTX_free(old->hashing);
+    EVP_MD_free(old->base.hash);
+    EVP_MD_CTX_free(old->base.hashing);
     OPENSSL_free(old);
 }
 
 static void *signer_dup(void *from)
 {
     const signer *const old = from;
-    signer *const made = signer_new(old->of, NULL);
+    signer *const made = signer_new(old->base.of, NULL);
 
     if (made == NULL)
         return NULL;
+    made->base.kind = old->base.kind;
     made->own = old->own != NULL ? key_dup(old->own, OSSL_KEYMGMT_SELECT_ALL) : NULL;
-    if (old->hash != NULL && EVP_MD_up_ref(old->hash))
-        made->hash = old->hash;
-    if (old->hashing != NULL) {
-        made->hashing = EVP_MD_CTX_new();
-        if (made->hashing == NULL || !EVP_MD_CTX_copy_ex(made->hashing, old->hashing)) {
+    if (old->base.hash != NULL && EVP_MD_up_ref(old->base.hash))
+        made->base.hash = old->base.hash;
+    if (old->base.hashing != NULL) {
+        made->base.hashing = EVP_MD_CTX_new();
+        if (made->base.hashing == NULL || !EVP_MD_CTX_copy_ex(made->base.hashing, old->base.hashing)) {
             signer_free(made);
             return NULL;
         }
@@ -640,19 +639,12 @@ static void *signer_dup(void *from)
     return made;
 }
 
-static int set_hash(signer *now, const char *name)
-{
-    EVP_MD_free(now->hash);
-    now->hash = modmill_hash(now->of, name);
-    return now->hash != NULL;
-}
-
 static int signer_set_params(void *of, const OSSL_PARAM params[])
 {
     const OSSL_PARAM *const digest = params ? OSSL_PARAM_locate_const(params, OSSL_SIGNATURE_PARAM_DIGEST) : NULL;
     const char *name;
 
-    return digest == NULL || (OSSL_PARAM_get_utf8_string_ptr(digest, &name) && set_hash(of, name));
+    return digest == NULL || (OSSL_PARAM_get_utf8_string_ptr(digest, &name) && modmill_set_hash(of, name));
 }
 
 static int signer_init(void *of, void *own, const OSSL_PARAM params[])
@@ -692,8 +684,8 @@ static int sign(void *of, unsigned char *signature, size_t *size, size_t room, c
     if (room < *size)
         return 0;
     right = random_scalar(curve, nonce) &&
-            told(now->of, curve,
-                 curve->sign(now->of->engines, r, s, digest, length, now->own->private_key, nonce));
+            told(now->base.of, curve,
+                 curve->sign(now->base.of->engines, r, s, digest, length, now->own->private_key, nonce));
     OPENSSL_cleanse(nonce, sizeof nonce);
     if (!right)
         return 0;
@@ -723,52 +715,8 @@ static int verify(void *of, const unsigned char *signature, size_t size, const u
     right = right && BN_bn2binpad(ECDSA_SIG_get0_r(pair), r, (int)curve->bytes) > 0 &&
             BN_bn2binpad(ECDSA_SIG_get0_s(pair), s, (int)curve->bytes) > 0;
     ECDSA_SIG_free(pair);
-    return right && told(now->of, curve,
-                         curve->verify(now->of->engines, r, s, digest, length, now->own->public_key + 1));
-}
-
-static int digest_init(signer *now, const char *name, const OSSL_PARAM params[])
-{
-    if (!set_hash(now, name != NULL && name[0] != '\0' ? name : "SHA256") || !signer_set_params(now, params))
-        return 0;
-    EVP_MD_CTX_free(now->hashing);
-    now->hashing = EVP_MD_CTX_new();
-    return now->hashing != NULL && EVP_DigestInit_ex2(now->hashing, now->hash, NULL);
-}
-
-static int digest_sign_init(void *of, const char *name, void *own, const OSSL_PARAM params[])
-{
-    return sign_init(of, own, NULL) && digest_init(of, name, params);
-}
-
-static int digest_verify_init(void *of, const char *name, void *own, const OSSL_PARAM params[])
-{
-    return verify_init(of, own, NULL) && digest_init(of, name, params);
-}
-
-static int digest_update(void *of, const unsigned char *data, size_t size)
-{
-    return EVP_DigestUpdate(((signer *)of)->hashing, data, size);
-}
-
-static int digest_sign_final(void *of, unsigned char *signature, size_t *size, size_t room)
-{
-    signer *const now = of;
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int length = 0;
-
-    if (signature == NULL)
-        return sign(of, NULL, size, 0, NULL, 0);
-    return EVP_DigestFinal_ex(now->hashing, digest, &length) && sign(of, signature, size, room, digest, length);
-}
-
-static int digest_verify_final(void *of, const unsigned char *signature, size_t size)
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int length = 0;
-
-    return EVP_DigestFinal_ex(((signer *)of)->hashing, digest, &length) &&
-           verify(of, signature, size, digest, length);
+    return right && told(now->base.of, curve,
+                         curve->verify(now->base.of->engines, r, s, digest, length, now->own->public_key + 1));
 }
 
 /* Ed25519 signs a message as a whole. */
@@ -778,7 +726,7 @@ static int message_init(void *of, const char *name, void *own, const OSSL_PARAM 
 
     (void)params;
     if (name != NULL && name[0] != '\0') {
-        modmill_say(now->of, PROV_R_INVALID_DIGEST, "Ed25519 takes no hash, not even %s", name);
+        modmill_say(now->base.of, PROV_R_INVALID_DIGEST, "Ed25519 takes no hash, not even %s", name);
         return 0;
     }
     return signer_init(now, own, NULL);
@@ -804,8 +752,8 @@ static int message_sign(void *of, unsigned char *signature, size_t *size, size_t
     if (signature == NULL)
         return 1;
     return room >= *size &&
-           told(now->of, curve,
-                curve->sign_message(now->of->engines, signature, message, length, now->own->private_key));
+           told(now->base.of, curve,
+                curve->sign_message(now->base.of->engines, signature, message, length, now->own->private_key));
 }
 
 static int message_verify(void *of, const unsigned char *signature, size_t size, const unsigned char *message,
@@ -815,8 +763,8 @@ static int message_verify(void *of, const unsigned char *signature, size_t size,
     const modmill_curve *const curve = now->own->curve;
 
     return size == most_size(curve) &&
-           told(now->of, curve,
-                curve->verify_message(now->of->engines, signature, message, length, now->own->public_key));
+           told(now->base.of, curve,
+                curve->verify_message(now->base.of->engines, signature, message, length, now->own->public_key));
 }
 
 /* AlgorithmIdentifier of ecdsa-with-SHA256, -384, -512 and Ed25519: what X.509 names in a signed certificate. */
@@ -833,13 +781,13 @@ static int signer_get_params(void *of, OSSL_PARAM params[])
     if (now->own != NULL && now->own->curve->raw)
         return OSSL_PARAM_set_octet_string(algorithm, ed25519, sizeof ed25519);
     memcpy(shown, with_sha2, sizeof shown);
-    if (now->hash == NULL)
+    if (now->base.hash == NULL)
         return 0;
-    if (EVP_MD_is_a(now->hash, "SHA384"))
+    if (EVP_MD_is_a(now->base.hash, "SHA384"))
         shown[sizeof shown - 1] = 3;
-    else if (EVP_MD_is_a(now->hash, "SHA512"))
+    else if (EVP_MD_is_a(now->base.hash, "SHA512"))
         shown[sizeof shown - 1] = 4;
-    else if (!EVP_MD_is_a(now->hash, "SHA256"))
+    else if (!EVP_MD_is_a(now->base.hash, "SHA256"))
         return 0;
     return OSSL_PARAM_set_octet_string(algorithm, shown, sizeof shown);
 }
@@ -863,16 +811,22 @@ static const OSSL_PARAM *signer_settable(void *of, void *with)
     return known;
 }
 
+static const modmill_signatures ecdsa = {sign_init, verify_init, sign, verify, signer_set_params};
+
+static void *ecdsa_new(void *of, const char *properties)
+{
+    signer *const made = signer_new(of, properties);
+
+    if (made != NULL)
+        made->base.kind = &ecdsa;
+    return made;
+}
+
 static const OSSL_DISPATCH signatures[] = {
-    FUNCTION(OSSL_FUNC_SIGNATURE_NEWCTX, signer_new), FUNCTION(OSSL_FUNC_SIGNATURE_FREECTX, signer_free),
+    FUNCTION(OSSL_FUNC_SIGNATURE_NEWCTX, ecdsa_new), FUNCTION(OSSL_FUNC_SIGNATURE_FREECTX, signer_free),
     FUNCTION(OSSL_FUNC_SIGNATURE_DUPCTX, signer_dup), FUNCTION(OSSL_FUNC_SIGNATURE_SIGN_INIT, sign_init),
     FUNCTION(OSSL_FUNC_SIGNATURE_SIGN, sign), FUNCTION(OSSL_FUNC_SIGNATURE_VERIFY_INIT, verify_init),
-    FUNCTION(OSSL_FUNC_SIGNATURE_VERIFY, verify), FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_SIGN_INIT, digest_sign_init),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_SIGN_UPDATE, digest_update),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_SIGN_FINAL, digest_sign_final),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_VERIFY_INIT, digest_verify_init),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_VERIFY_UPDATE, digest_update),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_VERIFY_FINAL, digest_verify_final),
+    FUNCTION(OSSL_FUNC_SIGNATURE_VERIFY, verify), MODMILL_DIGEST_SIGNATURES,
     FUNCTION(OSSL_FUNC_SIGNATURE_GET_CTX_PARAMS, signer_get_params),
     FUNCTION(OSSL_FUNC_SIGNATURE_GETTABLE_CTX_PARAMS, signer_gettable),
     FUNCTION(OSSL_FUNC_SIGNATURE_SET_CTX_PARAMS, signer_set_params),

@@ -366,11 +366,10 @@ static int chosen(const OSSL_PARAM *given, const char *const words[], const int 
 }
 
 typedef struct {
-    provider *of;
+    modmill_signing base;
     key *own; /* a copy */
     int padding, salt;
-    EVP_MD *hash, *mask; /* NULL: the digest is given; the mask has the hash */
-    EVP_MD_CTX *hashing;
+    EVP_MD *mask; /* NULL: the mask has the hash */
     unsigned char *label;
     size_t label_size;
 } worker;
@@ -380,17 +379,11 @@ static void *worker_new(void *of)
     worker *const made = OPENSSL_zalloc(sizeof *made);
 
     if (made != NULL) {
-        made->of = of;
+        made->base.of = of;
         made->padding = RSA_PKCS1_PADDING;
         made->salt = RSA_PSS_SALTLEN_AUTO;
     }
     return made;
-}
-
-static void *signer_new(void *of, const char *properties)
-{
-    (void)properties;
-    return worker_new(of);
 }
 
 static void worker_free(void *freed)
@@ -400,9 +393,9 @@ static void worker_free(void *freed)
     if (old == NULL)
         return;
     key_free(old->own);
-    EVP_MD_free(old->hash);
+    EVP_MD_free(old->base.hash);
     EVP_MD_free(old->mask);
-    EVP_MD_CTX_free(old->hashing);
+    EVP_MD_CTX_free(old->base.hashing);
     OPENSSL_free(old->label);
     OPENSSL_free(old);
 }
@@ -410,21 +403,22 @@ static void worker_free(void *freed)
 static void *worker_dup(void *from)
 {
     const worker *const old = from;
-    worker *const made = worker_new(old->of);
+    worker *const made = worker_new(old->base.of);
     int right = made != NULL;
 
     if (!right)
         return NULL;
+    made->base.kind = old->base.kind;
     made->padding = old->padding;
     made->salt = old->salt;
     if (old->own != NULL)
         right = (made->own = key_dup(old->own, OSSL_KEYMGMT_SELECT_ALL)) != NULL;
-    if (old->hash != NULL && EVP_MD_up_ref(old->hash))
-        made->hash = old->hash;
+    if (old->base.hash != NULL && EVP_MD_up_ref(old->base.hash))
+        made->base.hash = old->base.hash;
     if (old->mask != NULL && EVP_MD_up_ref(old->mask))
         made->mask = old->mask;
-    if (old->hashing != NULL)
-        right = right && (made->hashing = EVP_MD_CTX_new()) != NULL && EVP_MD_CTX_copy_ex(made->hashing, old->hashing);
+    if (old->base.hashing != NULL)
+        right = right && (made->base.hashing = EVP_MD_CTX_new()) != NULL && EVP_MD_CTX_copy_ex(made->base.hashing, old->base.hashing);
     if (old->label != NULL) {
         right = right && (made->label = OPENSSL_memdup(old->label, old->label_size)) != NULL;
         made->label_size = old->label_size;
@@ -473,7 +467,7 @@ static int worker_init(worker *now, const key *own)
 
 static const EVP_MD *mask_of(const worker *now)
 {
-    return now->mask != NULL ? now->mask : now->hash;
+    return now->mask != NULL ? now->mask : now->base.hash;
 }
 
 /* ---------------------------------------------------------------------------------------------------- signatures */
@@ -494,17 +488,17 @@ static int signer_set_params(void *of, const OSSL_PARAM params[])
         return 0;
     if (now->padding != RSA_PKCS1_PADDING && now->padding != RSA_PKCS1_PSS_PADDING) {
         now->padding = padding;
-        modmill_say(now->of, PROV_R_ILLEGAL_OR_UNSUPPORTED_PADDING_MODE, "signatures have the padding pkcs1 or pss");
+        modmill_say(now->base.of, PROV_R_ILLEGAL_OR_UNSUPPORTED_PADDING_MODE, "signatures have the padding pkcs1 or pss");
         return 0;
     }
     salt = OSSL_PARAM_locate_const(params, OSSL_SIGNATURE_PARAM_PSS_SALTLEN);
     if (salt != NULL && (!chosen(salt, words, values, &length) || length < RSA_PSS_SALTLEN_MAX)) {
-        modmill_say(now->of, PROV_R_INVALID_SALT_LENGTH, "a salt has a length of 0 or more, digest, max or auto");
+        modmill_say(now->base.of, PROV_R_INVALID_SALT_LENGTH, "a salt has a length of 0 or more, digest, max or auto");
         return 0;
     }
     now->salt = length;
-    return take_hash(now->of, &now->hash, params, OSSL_SIGNATURE_PARAM_DIGEST) &&
-           take_hash(now->of, &now->mask, params, OSSL_SIGNATURE_PARAM_MGF1_DIGEST);
+    return take_hash(now->base.of, &now->base.hash, params, OSSL_SIGNATURE_PARAM_DIGEST) &&
+           take_hash(now->base.of, &now->mask, params, OSSL_SIGNATURE_PARAM_MGF1_DIGEST);
 }
 
 static int sign_init(void *of, void *own, const OSSL_PARAM params[])
@@ -544,14 +538,14 @@ static int padded(const worker *now, RSA *modulus, unsigned char *block, const u
     unsigned char *der;
     int done;
 
-    if (now->hash != NULL && length != (size_t)EVP_MD_get_size(now->hash))
+    if (now->base.hash != NULL && length != (size_t)EVP_MD_get_size(now->base.hash))
         return 0;
     if (now->padding == RSA_PKCS1_PSS_PADDING)
-        return now->hash != NULL &&
-               RSA_padding_add_PKCS1_PSS_mgf1(modulus, block, digest, now->hash, mask_of(now), now->salt);
-    if (now->hash == NULL)
+        return now->base.hash != NULL &&
+               RSA_padding_add_PKCS1_PSS_mgf1(modulus, block, digest, now->base.hash, mask_of(now), now->salt);
+    if (now->base.hash == NULL)
         return RSA_padding_add_PKCS1_type_1(block, size, digest, (int)length);
-    done = named_digest(now->hash, digest, length, &der);
+    done = named_digest(now->base.hash, digest, length, &der);
     done = done > 0 && RSA_padding_add_PKCS1_type_1(block, size, der, done);
     OPENSSL_free(der);
     return done;
@@ -583,57 +577,12 @@ static int verify(void *of, const unsigned char *signature, size_t size, const u
     int right = modulus != NULL && size == (size_t)size_of(now->own) && public_operation(now->own, found, signature);
 
     if (right && now->padding == RSA_PKCS1_PSS_PADDING)
-        right = now->hash != NULL && length == (size_t)EVP_MD_get_size(now->hash) &&
-                RSA_verify_PKCS1_PSS_mgf1(modulus, digest, now->hash, mask_of(now), found, now->salt);
+        right = now->base.hash != NULL && length == (size_t)EVP_MD_get_size(now->base.hash) &&
+                RSA_verify_PKCS1_PSS_mgf1(modulus, digest, now->base.hash, mask_of(now), found, now->salt);
     else
         right = right && padded(now, modulus, block, digest, length) && memcmp(found, block, size) == 0;
     RSA_free(modulus);
     return right;
-}
-
-static int digest_init(worker *now, const char *name, const OSSL_PARAM params[])
-{
-    EVP_MD_free(now->hash);
-    now->hash = modmill_hash(now->of, name != NULL && name[0] != '\0' ? name : "SHA256");
-    if (now->hash == NULL || !signer_set_params(now, params))
-        return 0;
-    EVP_MD_CTX_free(now->hashing);
-    now->hashing = EVP_MD_CTX_new();
-    return now->hashing != NULL && EVP_DigestInit_ex2(now->hashing, now->hash, NULL);
-}
-
-static int digest_sign_init(void *of, const char *name, void *own, const OSSL_PARAM params[])
-{
-    return sign_init(of, own, NULL) && digest_init(of, name, params);
-}
-
-static int digest_verify_init(void *of, const char *name, void *own, const OSSL_PARAM params[])
-{
-    return verify_init(of, own, NULL) && digest_init(of, name, params);
-}
-
-static int digest_update(void *of, const unsigned char *data, size_t size)
-{
-    return EVP_DigestUpdate(((worker *)of)->hashing, data, size);
-}
-
-static int digest_sign_final(void *of, unsigned char *signature, size_t *size, size_t room)
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int length = 0;
-
-    if (signature == NULL)
-        return sign(of, NULL, size, 0, NULL, 0);
-    return EVP_DigestFinal_ex(((worker *)of)->hashing, digest, &length) &&
-           sign(of, signature, size, room, digest, length);
-}
-
-static int digest_verify_final(void *of, const unsigned char *signature, size_t size)
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int length = 0;
-
-    return EVP_DigestFinal_ex(((worker *)of)->hashing, digest, &length) && verify(of, signature, size, digest, length);
 }
 
 /* AlgorithmIdentifier of sha256WithRSAEncryption, -384, -512: what X.509 names in a signed certificate. */
@@ -647,14 +596,14 @@ static int signer_get_params(void *of, OSSL_PARAM params[])
 
     if (algorithm == NULL)
         return 1;
-    if (now->hash == NULL || now->padding != RSA_PKCS1_PADDING)
+    if (now->base.hash == NULL || now->padding != RSA_PKCS1_PADDING)
         return 0;
     memcpy(shown, with_sha2, sizeof shown);
-    if (EVP_MD_is_a(now->hash, "SHA384"))
+    if (EVP_MD_is_a(now->base.hash, "SHA384"))
         shown[12] = 0x0c;
-    else if (EVP_MD_is_a(now->hash, "SHA512"))
+    else if (EVP_MD_is_a(now->base.hash, "SHA512"))
         shown[12] = 0x0d;
-    else if (!EVP_MD_is_a(now->hash, "SHA256"))
+    else if (!EVP_MD_is_a(now->base.hash, "SHA256"))
         return 0;
     return OSSL_PARAM_set_octet_string(algorithm, shown, sizeof shown);
 }
@@ -682,16 +631,23 @@ static const OSSL_PARAM *signer_settable(void *of, void *with)
     return known;
 }
 
+static const modmill_signatures kind = {sign_init, verify_init, sign, verify, signer_set_params};
+
+static void *signer_new(void *of, const char *properties)
+{
+    worker *const made = worker_new(of);
+
+    (void)properties;
+    if (made != NULL)
+        made->base.kind = &kind;
+    return made;
+}
+
 const OSSL_DISPATCH modmill_rsa_signatures[] = {
     FUNCTION(OSSL_FUNC_SIGNATURE_NEWCTX, signer_new), FUNCTION(OSSL_FUNC_SIGNATURE_FREECTX, worker_free),
     FUNCTION(OSSL_FUNC_SIGNATURE_DUPCTX, worker_dup), FUNCTION(OSSL_FUNC_SIGNATURE_SIGN_INIT, sign_init),
     FUNCTION(OSSL_FUNC_SIGNATURE_SIGN, sign), FUNCTION(OSSL_FUNC_SIGNATURE_VERIFY_INIT, verify_init),
-    FUNCTION(OSSL_FUNC_SIGNATURE_VERIFY, verify), FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_SIGN_INIT, digest_sign_init),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_SIGN_UPDATE, digest_update),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_SIGN_FINAL, digest_sign_final),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_VERIFY_INIT, digest_verify_init),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_VERIFY_UPDATE, digest_update),
-    FUNCTION(OSSL_FUNC_SIGNATURE_DIGEST_VERIFY_FINAL, digest_verify_final),
+    FUNCTION(OSSL_FUNC_SIGNATURE_VERIFY, verify), MODMILL_DIGEST_SIGNATURES,
     FUNCTION(OSSL_FUNC_SIGNATURE_GET_CTX_PARAMS, signer_get_params),
     FUNCTION(OSSL_FUNC_SIGNATURE_GETTABLE_CTX_PARAMS, signer_gettable),
     FUNCTION(OSSL_FUNC_SIGNATURE_SET_CTX_PARAMS, signer_set_params),
@@ -706,8 +662,8 @@ static int cipher_set_params(void *of, const OSSL_PARAM params[])
 
     if (params == NULL)
         return 1;
-    if (!take_padding(now, params) || !take_hash(now->of, &now->hash, params, OSSL_ASYM_CIPHER_PARAM_OAEP_DIGEST) ||
-        !take_hash(now->of, &now->mask, params, OSSL_ASYM_CIPHER_PARAM_MGF1_DIGEST))
+    if (!take_padding(now, params) || !take_hash(now->base.of, &now->base.hash, params, OSSL_ASYM_CIPHER_PARAM_OAEP_DIGEST) ||
+        !take_hash(now->base.of, &now->mask, params, OSSL_ASYM_CIPHER_PARAM_MGF1_DIGEST))
         return 0;
     label = OSSL_PARAM_locate_const(params, OSSL_ASYM_CIPHER_PARAM_OAEP_LABEL);
     if (label != NULL) {
@@ -725,13 +681,13 @@ static int cipher_set_params(void *of, const OSSL_PARAM params[])
 static int cipher_ready(worker *now, int decrypts)
 {
     if (now->padding == RSA_PKCS1_OAEP_PADDING) {
-        if (now->hash == NULL)
-            now->hash = modmill_hash(now->of, "SHA1");
-        return now->hash != NULL;
+        if (now->base.hash == NULL)
+            now->base.hash = modmill_hash(now->base.of, "SHA1");
+        return now->base.hash != NULL;
     }
     if (now->padding == RSA_PKCS1_PADDING && !decrypts)
         return 1;
-    modmill_say(now->of, PROV_R_ILLEGAL_OR_UNSUPPORTED_PADDING_MODE,
+    modmill_say(now->base.of, PROV_R_ILLEGAL_OR_UNSUPPORTED_PADDING_MODE,
                 decrypts ? "decryption has the padding oaep only (rsa_padding_mode:oaep)" :
                            "encryption has the padding oaep or pkcs1");
     return 0;
@@ -761,7 +717,7 @@ static int encrypt(void *of, unsigned char *out, size_t *size, size_t room, cons
         return 0;
     if (now->padding == RSA_PKCS1_OAEP_PADDING)
         done = RSA_padding_add_PKCS1_OAEP_mgf1(text, block, message, (int)length, now->label, (int)now->label_size,
-                                               now->hash, mask_of(now));
+                                               now->base.hash, mask_of(now));
     else
         done = RSA_padding_add_PKCS1_type_2(text, block, message, (int)length);
     done = done > 0 && public_operation(now->own, out, text);
@@ -783,7 +739,7 @@ static int decrypt(void *of, unsigned char *out, size_t *size, size_t room, cons
         return 0;
     if (private_operation(now->own, opened, text))
         found = RSA_padding_check_PKCS1_OAEP_mgf1(message, block, opened, block, block, now->label,
-                                                  (int)now->label_size, now->hash, mask_of(now));
+                                                  (int)now->label_size, now->base.hash, mask_of(now));
     OPENSSL_cleanse(opened, sizeof opened);
     if (found >= 0 && (size_t)found <= room) {
         memcpy(out, message, (size_t)found);

@@ -179,17 +179,23 @@ def test_a_signature_on_the_simulated_bus(tmp_path):
     assert calls.bytes("ecdsa_verify", [], r, s, hashed, len(hashed), Q) == (0,)
 
 
-def edwards(calls, seed, message):
+def about(calls, context):
+    """The arguments of a context."""
+    return (context, len(context)) if calls.c.ed_context else ()
+
+
+def edwards(calls, seed, message, context=b""):
     """(error, signature, public key) of a message by the calls."""
     name, size = calls.c.ed, calls.c.ed_bytes
     error, key = calls.bytes(f"{name}_public", [size], seed)
-    signed, signature = calls.bytes(f"{name}_sign", [2 * size], message, len(message), seed)
+    signed, signature = calls.bytes(f"{name}_sign", [2 * size], message, len(message), *about(calls, context), seed)
     return error or signed, signature, key
 
 
-def accepts(calls, signature, message, public):
+def accepts(calls, signature, message, public, context=b""):
     """The error of a verification."""
-    return calls.bytes(f"{calls.c.ed}_verify", [], signature, message, len(message), public)[0]
+    given = message, len(message), *about(calls, context), public
+    return calls.bytes(f"{calls.c.ed}_verify", [], signature, *given)[0]
 
 
 PRIVATE = {"ed25519": Ed25519PrivateKey, "ed448": Ed448PrivateKey}
@@ -218,20 +224,43 @@ def test_eddsa_signs_and_verifies_as_another_library_does(size, calls):
     indirect=["calls"],
 )
 def test_published_signatures(source, calls):
-    """Vectors without context: of RFC 8032 (for Ed25519 some of its table), and of Wycheproof."""
+    """Vectors of RFC 8032 (for Ed25519 some of its table), and of Wycheproof; for Ed448 also those with a context."""
     size, title = calls.c.ed_bytes, calls.core.curve.name
     cases = [case for case in (rfc8032(1000) if source == "rfc" else wycheproof(calls.c.ed)) if case.curve == title]
     found = set()
     for case in cases:
-        if case.context or not case.reaches or case.result == "acceptable":
+        if (case.context and not calls.c.ed_context) or not case.reaches or case.result == "acceptable":
             continue
         if case.operation == "eddsa-sign":
-            assert edwards(calls, *case.item)[:2] == (0, case.expected), case.label
+            assert edwards(calls, *case.item, case.context)[:2] == (0, case.expected), case.label
         elif len(case.item[2]) == 2 * size:
             key, message, signature = case.item
-            assert (accepts(calls, signature, message, key) == 0) == (case.result == "valid"), case.label
-        found.add((case.operation, case.result))
-    assert found >= {("eddsa-verify", "valid"), ("eddsa-verify", "invalid")}, cases[:1]
+            error = accepts(calls, signature, message, key, case.context)
+            assert (error == 0) == (case.result == "valid"), case.label
+        found.add((case.operation, case.result, bool(case.context)))
+    wanted = {
+        (result, context)
+        for result in ("valid", "invalid")
+        for context in ([False, True] if calls.c.ed_context and source == "rfc" else [False])
+    }
+    assert found >= {("eddsa-verify", *each) for each in wanted}, cases[:1]
+
+
+@on("ed448")
+def test_a_context_belongs_to_the_signature(calls):
+    """Another one, none, and one whose first byte the message takes are refused, as is one that is too long."""
+    seed, message, context = bytes(57), b"message", bytes(range(255))
+    error, signature, public = edwards(calls, seed, message, context)
+    assert error == 0 and accepts(calls, signature, message, public, context) == 0
+    for text, other in (
+        (message, b""),
+        (message, context[:-1]),
+        (message, context[::-1]),
+        (context[-1:] + message, context[:-1]),
+    ):
+        assert accepts(calls, signature, text, public, other) == RESULT
+    assert accepts(calls, signature, message, public, bytes(256)) == RANGE
+    assert edwards(calls, seed, message, bytes(256))[:2] == (RANGE, bytes(114))
 
 
 @on("ed25519", "ed448")
@@ -263,7 +292,10 @@ def encodes(curve, y):
 
 def unreleased(calls):
     size = calls.c.ed_bytes
-    return calls.bytes(f"{calls.c.ed}_sign", [2 * size], b"message", 7, bytes(range(size))) == (RESULT, bytes(2 * size))
+    return calls.bytes(f"{calls.c.ed}_sign", [2 * size], b"message", 7, *about(calls, b""), bytes(range(size))) == (
+        RESULT,
+        bytes(2 * size),
+    )
 
 
 @on("ed25519", "ed448")

@@ -185,6 +185,11 @@ class Calls:
         return edwards_size(self.curve)
 
     @property
+    def ed_context(self) -> bool:
+        """Whether these signatures have a context."""
+        return self.ed == "ed448"
+
+    @property
     def eddsa(self) -> bool:
         """Whether there are calls for a public key and for a signature by Ed25519 or Ed448."""
         return bool(self.ed) and self.bits >= self.order_bits and {"multiply-base", "multiply-add"} <= self.op.keys()
