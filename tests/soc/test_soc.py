@@ -4,8 +4,10 @@
 accepts."""
 
 import io
+import os
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from modmill.cores.multiplier.build import build
 from modmill.flow import tools
 from modmill.soc.demo import MODES, NAMES, SECRET, Demo, R, S, table
 from modmill.soc.firmware import SCRIPT, START, compiled, words_of_program
+from modmill.soc.fusesoc import NAMED, described
 from modmill.soc.simulate import SystemRun, SystemSimulator
 from modmill.soc.system import WORDS, System, text_of
 
@@ -145,6 +148,45 @@ def test_firmware_that_is_none_or_too_long_is_refused(four, system):
 
 
 @pytest.fixture(scope="module")
+def written(four, system, simulator, tmp_path_factory):
+    """The folder of FuseSoC's description."""
+    folder, words = tmp_path_factory.mktemp("described"), firmware(four, system)
+    for name, text in described(system, words, simulator.run(words)).items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.skipif(not shutil.which("iverilog"), reason="needs iverilog")
+def test_the_bench_of_a_described_system_compares_its_console(four, written, tmp_path):
+    """In Icarus Verilog, where registers start unknown; then with one other character, and one cut off."""
+    command = ["iverilog", "-s", "system_bench", "-o", tmp_path / "bench", "system.v", "system_bench.v"]
+    subprocess.run(command, cwd=written, check=True)
+    right = (written / "console.hex").read_text()
+    for text, status, end in ((right, 0, "PASS"), (right.replace("37", "38", 1), 1, "FAIL"), (right[:-6], 1, "FAIL")):
+        for name in ("firmware.hex", "console.hex"):
+            (tmp_path / name).write_text(text if name == "console.hex" else (written / name).read_text())
+        done = subprocess.run(["vvp", "-n", "bench"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == status and f"{end}: system" in done.stdout
+        assert status or done.stdout.startswith(wanted(four))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["lint", "sim", "synth"])
+def test_fusesoc_runs_a_system(target, written):
+    """For real, with Verilator and Yosys."""
+    pytest.importorskip("fusesoc")
+    program = "yosys" if target == "synth" else "g++"
+    if not shutil.which(program):
+        pytest.skip(f"needs {program}")
+    path = f"{tools.verilator_root() / 'bin'}:{os.environ['PATH']}"
+    command = [sys.executable, "-m", "fusesoc.main", "--cores-root", ".", "run", "--target", target, NAMED]
+    environment = {**os.environ, "PATH": path, "HOME": str(written)}
+    done = subprocess.run(command, cwd=written, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert target != "sim" or "PASS: system" in done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
 def demo():
     return Demo(seed=1)
 
@@ -168,7 +210,7 @@ def test_right_results_are_accepted(demo, good):
     found = list(demo._operations(good))
     assert [each.name for each in found] == ["x25519"] * 2 + ["p256"] * 2 + ["rsa"] * 2
     assert table(found).row_count == 6
-    assert sorted(NAMES) == sorted([*demo.sources, "system.v", "bench.v", "firmware.hex"])
+    assert sorted(NAMES) == sorted([*demo.sources, "bench.v", *described(demo.system, [0], good)])
 
 
 @pytest.mark.parametrize(

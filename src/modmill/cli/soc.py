@@ -62,5 +62,5 @@ def demo(
 
     results(about, as_json, print_table)
     if output is not None:
-        write_folder(output, made.files)
+        write_folder(output, made.files(run))
         say(f"{output}: Verilog of the system, its bench, and the firmware")

@@ -26,6 +26,8 @@ from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.rsa.machine import EngineCore, engine
 from modmill.flow.tools import ToolError
 from modmill.soc.firmware import SCRIPT, START, compiled
+from modmill.soc.fusesoc import NAMES as DESCRIBED
+from modmill.soc.fusesoc import described
 from modmill.soc.simulate import SystemRun, SystemSimulator
 from modmill.soc.system import System, text_of
 
@@ -49,7 +51,7 @@ JOBS = {
 """The jobs of an operation; the last two of p256 verify the signature before it is released."""
 TITLES = {"x25519": "X25519", "p256": "ECDSA on P-256", "rsa": f"RSA-{RSA_BITS} with the CRT"}
 NAMES = (
-    "system.v", "bench.v", "firmware.hex", "board.c", "board.h", "demo.c", "data.h", START, SCRIPT,
+    *DESCRIBED, "bench.v", "board.c", "board.h", "demo.c", "data.h", START, SCRIPT,
     "modmill_socket.h", "modmill_uio.h",
     *(f"{top}{end}" for top in JOBS for end in (".c", ".h", "_calls.c", "_calls.h")),
 )  # fmt: skip
@@ -143,11 +145,9 @@ class Demo:
         """The compiled firmware."""
         return compiled(self.sources)
 
-    @cached_property
-    def files(self) -> dict[str, str]:
-        """All files: Verilog, firmware and its words in hexadecimal."""
-        firmware = self.sources | {"firmware.hex": "".join(f"{word:08x}\n" for word in self.words)}
-        return {"system.v": self.system.verilog, "bench.v": self.system.bench, **firmware}
+    def files(self, run: SystemRun) -> dict[str, str]:
+        """All files: Verilog, firmware and its words, and FuseSoC's description, which repeats ``run``."""
+        return {"bench.v": self.system.bench, **self.sources, **described(self.system, self.words, run)}
 
     def run(self, progress: Callable[[int], None] | None = None) -> tuple[list[Operation], SystemRun]:
         """Simulate the system. Raises ToolError for a wrong result, and if something does not compile."""
