@@ -14,6 +14,7 @@ modmill_uio.h    the driver's way to a device of Linux's UIO
 TOP_bus.core, bus_bench.v  FuseSoC's description of bus.v, and a bench
 vivado.tcl, quartus.tcl    scripts that make a project of bus.v
 crossing.xdc, crossing.sdc, crossing.lpf  constraints of an engine's own clock
+TOP_litex.py     a peripheral of LiteX, for the buses that LiteX has
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from modmill.report.sheet import identifier, packaging_name
 from modmill.version import __version__
 
 VERILOG = "bus.v"
+LITEX = "axi4-lite", "wishbone"
+"""The buses that a description for LiteX is written for."""
 _RDL = {"ro": "sw = r;", "rw": "sw = rw;", "wo": "sw = w;", "w1c": "sw = rw; onwrite = woclr;", "pop": "sw = r;"}
 _RDL_HARDWARE = {
     "ro": " hw = w;",
@@ -67,10 +70,16 @@ def _field(register: Register, name: str) -> Field:
     return next(field for field in register.fields if field.name == name)
 
 
-def names(top: str, *, separate: bool = False) -> dict[str, str]:
+def _in_litex(bus: Bus, separate: bool) -> bool:
+    """Whether a peripheral of LiteX is written: it has one clock."""
+    return bus.name in LITEX and not separate
+
+
+def names(top: str, bus: Bus, *, separate: bool = False) -> dict[str, str]:
     """The template of each file that is rendered, by the file's name; ``separate``: for a clock of its own."""
     crossing = [f"crossing.{kind}" for kind in ("xdc", "sdc", "lpf")] * separate
-    return {
+    litex = {f"{top}_litex.py": "litex.py.j2"} if _in_litex(bus, separate) else {}
+    return litex | {
         "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "bus.xml": "bus.xml.j2",
         f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
         "modmill_socket.h": "socket.h.j2", "modmill_uio.h": "uio.h.j2",
@@ -84,9 +93,9 @@ def call_names(top: str) -> tuple[str, str]:
     return f"{top}_calls.h", f"{top}_calls.c"
 
 
-def all_names(top: str, *, with_calls: bool = False, separate: bool = False) -> tuple[str, ...]:
+def all_names(top: str, bus: Bus, *, with_calls: bool = False, separate: bool = False) -> tuple[str, ...]:
     """The names of all files of a front."""
-    return VERILOG, *names(top, separate=separate), *(call_names(top) if with_calls else ())
+    return VERILOG, *names(top, bus, separate=separate), *(call_names(top) if with_calls else ())
 
 
 def descriptions(device: Device, bus: Bus) -> dict[str, str]:
@@ -101,13 +110,14 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
         "name": identifier(device.top), "p": device.top, "P": device.top.upper(), "module": module_name(device.top),
         "title": f"{device.top} behind {bus.title}", "version": __version__, "span": SPAN, "ports": ports,
         "logical_ports": [(logical(name), name) for name in bus.adapter.ports],
+        "interrupt": INTERRUPT,
         **(device.calls.context() if device.calls else {}),
         "serve": serve, "vlnv": packaging_name(module_name(device.top), __version__), "lint": OPTIONS, "field": _field,
         "cause_numbers": {name: number for number, (name, _) in enumerate(CAUSES)},
         "engine_clk": CLOCK, "chains": CHAINS, "asynchronous": ASYNCHRONOUS,
         "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
     }  # fmt: skip
-    found = names(device.top, separate=device.separate)
+    found = names(device.top, bus, separate=device.separate)
     if device.calls:
         found |= dict(zip(call_names(device.top), device.calls.TEMPLATES, strict=True))
     return {file: _templates().get_template(name).render(shown) for file, name in found.items()}
@@ -153,6 +163,7 @@ are constraints for Vivado, Quartus, and Diamond or nextpnr; set the two periods
 rising edge of `clk` and none of `{CLOCK}`. Later, stop `{top}` with CONTROL.abort before `rst`: `rst` reaches its
 registers at once, near an edge of their clock too.
 {more}"""
+    litex = f" `{top}_litex.py` is a\nperipheral of LiteX." if _in_litex(bus, device.separate) else ""
     return f"""
 ## Behind {bus.title}
 `{VERILOG}` holds the module `{module_name(device.top)}`: {bus.title} front and `{top}` in one file, which replaces the
@@ -162,5 +173,5 @@ high while an enabled event stands. `registers.md` describes the registers; `reg
 {more}`fusesoc --cores-root . run --target sim {vlnv}` reads and writes registers
 through the bus, in Icarus Verilog (`iverilog` of Debian); `--target lint` is Verilator's, and `--target synth` counts
 cells of ECP5 with a Yosys that knows Tcl (`yosys` of Debian). `vivado.tcl` and `quartus.tcl` make projects of
-`{VERILOG}`; they were not run here.
+`{VERILOG}`; they were not run here.{litex}
 """

@@ -57,7 +57,7 @@ def bus_record(bus: Bus, top: str, *, with_calls: bool = False, clock: str = SAM
         (gives, takes), name = LATENCY, "clk"
         crossing = {"to_engine": {name: gives, CLOCK: takes}, "from_engine": {CLOCK: gives, name: takes}}
         more = {"clock": clock, "clock_port": CLOCK, "crossing_cycles": crossing}
-    files = all_names(top, with_calls=with_calls, separate=separate)
+    files = all_names(top, bus, with_calls=with_calls, separate=separate)
     return {"name": bus.name, "module": module_name(top), **more, "files": list(files)}
 
 
