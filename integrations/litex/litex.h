@@ -5,6 +5,7 @@
 #ifndef MODMILL_LITEX_H
 #define MODMILL_LITEX_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "csr.h"
@@ -14,6 +15,8 @@
 int main(void);
 void litex_end(int status);
 void litex_interrupt(void);
+void *memcpy(void *to, const void *from, size_t size); /* compilers call these two, and there is no library */
+void *memset(void *to, int byte, size_t size);
 
 /* Interrupts that were taken; each one is masked until litex_enable. */
 extern volatile uint32_t litex_taken;
@@ -42,6 +45,26 @@ void litex_interrupt(void)
 {
     __asm__ volatile("csrw 0xbc0, zero");
     litex_taken++;
+}
+
+void *memcpy(void *to, const void *from, size_t size)
+{
+    volatile uint8_t *const bytes = to;
+    size_t k;
+
+    for (k = 0; k < size; k++)
+        bytes[k] = ((const uint8_t *)from)[k];
+    return to;
+}
+
+void *memset(void *to, int byte, size_t size)
+{
+    volatile uint8_t *const bytes = to;
+    size_t k;
+
+    for (k = 0; k < size; k++)
+        bytes[k] = (uint8_t)byte;
+    return to;
 }
 
 void litex_end(int status)

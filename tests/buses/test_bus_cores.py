@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 import stub_engine as stub
 
+from marks import long
 from modmill.buses.adapters import find_bus
 from modmill.buses.files import all_names, bus_texts
 from modmill.buses.front import whole
 from modmill.buses.registers import register_map
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.contract import UnsupportedError
-from modmill.cores.behind_bus import bus_faults, loading, product, self_tested, zeroised
+from modmill.cores.behind_bus import Exchange, bus_faults, loading, product, self_tested, zeroised
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.check import _check_bus, text_differences
 from modmill.cores.multiplier.folder import Folder
@@ -241,3 +242,27 @@ def test_parities_of_numbers_are_nothing_that_is_left():
     exchanges = [product(core.contract, e.a, e.b, e.value) for e in judged(core.contract, randoms(core.contract, 5, 1))]
     text = whole(core.device, find_bus("axi4-lite"), core.verilog)
     assert [*bus_faults(text, core.device, find_bus("axi4-lite"), exchanges)] == []
+
+
+COUNTING = """
+  reg [3:0] turn;      // no reset sets it, and it counts while the engine is idle, too
+  reg [7:0] phase;
+  reg [31:0] kept;
+  always @(posedge clk) begin
+    phase <= rst | phase == 100 ? 0 : phase + 1;
+    if (phase == 100) turn <= turn + 1;
+    if (take & KEEP) kept <= i_data;
+  end
+endmodule
+"""
+
+
+@pytest.mark.parametrize(("keep", "left"), [("1", ""), long("i_data > 20", "zeroising leaves 1 registers")])
+def test_numbers_that_run_on_in_an_idle_engine_are_nothing_that_is_left(keep, left):
+    """They depend on when the engine was reset. A planted register that keeps a word is found."""
+    bus, words = find_bus("apb"), [*range(1, 25)]
+    text = stub.VERILOG.rstrip().removesuffix("endmodule") + COUNTING.replace("KEEP", keep)
+    right = stub.answer(6, stub.ECHO, words).__eq__
+    exchanges = [Exchange(stub.KEY, [1, 2, 3]), Exchange(stub.ECHO, words, 24, right)]
+    found = [*bus_faults(whole(stub.DEVICE, bus, text), stub.DEVICE, bus, exchanges)]
+    assert len(found) == bool(left) and left in "".join(found)

@@ -131,9 +131,12 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
         return
     try:
         simulator = BusSimulator(bare, device, bus, contents=True)
-        _through(BusDriver(device, simulator), exchanges)
+        aborts = _through(BusDriver(device, simulator), exchanges)
         job, left = [*_before(exchanges, last := _last(exchanges)), last], simulator.cycles
         fresh = BusDriver(device, BusSimulator(bare, device, bus, contents=True))
+        for cycle in aborts:  # counters without a reset depend on when the engine was reset
+            fresh.bus.wait(cycle - fresh.bus.cycles)
+            fresh.write("CONTROL", ABORT)
         zeroised(BusDriver(device, simulator), fresh, job)
         self_tested(fresh)
         for exchange in job:
@@ -152,9 +155,9 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
         yield f"{VERILOG}: does not compile: {error}"
 
 
-def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
+def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> list[int]:
     """Raise BusFault at the first fault: of a constant register, an answer, an error that is not reported, an answer
-    after an abort."""
+    after an abort. Returns the cycles in which the accesses began that aborted."""
     device = driver.device
     driver.ready()
     for register in register_map(device).registers:
@@ -173,9 +176,12 @@ def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
         (lambda: driver.send(last.command, last.words[:1]), "NONE"),
         (lambda: driver.write("COMMAND", last.command), "BUSY" if len(last.words) < 2 else "SHORT"),
     ):  # fmt: skip
+        start = driver.bus.cycles
         act()
         if (found := driver.error()) != cause:
             raise BusFault(f"the cause of an error is {found}, not {cause}")
+    aborts = [start] * (cause == "SHORT")
+    aborts.append(driver.bus.cycles)
     driver.write("CONTROL", ABORT)
     again = [*_before(exchanges, last), last]
     for _ in range(2):  # the second time after an abort in the middle of the job
@@ -186,7 +192,9 @@ def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> None:
             _exchange(driver, exchange)
         driver.send(last.command, last.words)
         driver.bus.wait(7)
+        aborts.append(driver.bus.cycles)
         driver.write("CONTROL", ABORT)
+    return aborts
 
 
 def zeroised(driver: BusDriver, fresh: BusDriver, job: Sequence[Exchange]) -> None:
