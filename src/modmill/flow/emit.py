@@ -361,12 +361,16 @@ def _tile_modules(modules: dict[str, _Module], top: str) -> Iterable[str]:
     for kind in sorted(outside):
         if tile := tiles.parse_name(kind):
             about, registers, module = (
-                "One DSP block: p = a * b, unsigned",
+                f"One DSP block: p = a * b, {'signed' if tile.signed else 'unsigned'}",
                 tile.stages,
                 tiles.behavioural(tile, f"{top}_{kind}"),
             )
-        elif width := adders.parse_name(kind):
-            about, registers, module = "total = a + (b if choose else c)", 0, adders.behavioural(width, f"{top}_{kind}")
+        elif adder := adders.parse_name(kind):
+            about, registers, module = (
+                f"total = a + ({adder.chosen} if choose else c)",
+                0,
+                adders.behavioural(adder, f"{top}_{kind}"),
+            )
         elif ram := memories.parse_name(kind):
             about, registers, module = (
                 "A block RAM: port A reads, port B reads or writes",

@@ -3,7 +3,7 @@
 """Multiplier tiles: the modules that represent one DSP block each.
 
 A tile is the Verilog module `dsp_mul_<A>x<B>_r<R>`: ports `clk`, `a` (A bits), `b` (B bits), `p` (A + B bits), all
-unsigned, p = a * b after R clock edges.
+unsigned, p = a * b after R clock edges. In `dsp_mul_s<A>x<B>_r<R>` they are two's complements.
 
     R   registers                            latency
     0   none                                 0
@@ -23,12 +23,13 @@ from dataclasses import dataclass
 from modmill.flow.modules import instance, named
 
 STAGES_MAX = 3
-_NAME = re.compile(r"(?:\w+?_)?dsp_mul_(\d+)x(\d+)_r([0-3])(?:_\d+)?")
+_NAME = re.compile(r"(?:\w+?_)?dsp_mul_(s?)(\d+)x(\d+)_r([0-3])(?:_\d+)?")
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One multiplier tile: operand widths in bits (at least 1) and number of register stages (0 to 3).
+    """One multiplier tile: operand widths in bits (at least 1), number of register stages (0 to 3), and whether the
+    numbers are two's complements.
 
     Raises ValueError for other numbers.
     """
@@ -36,6 +37,7 @@ class Tile:
     a_bits: int
     b_bits: int
     stages: int
+    signed: bool = False
 
     def __post_init__(self) -> None:
         if self.a_bits < 1 or self.b_bits < 1:
@@ -46,7 +48,7 @@ class Tile:
     @property
     def name(self) -> str:
         """Name of the tile's Verilog module."""
-        return f"dsp_mul_{self.a_bits}x{self.b_bits}_r{self.stages}"
+        return f"dsp_mul_{'s' * self.signed}{self.a_bits}x{self.b_bits}_r{self.stages}"
 
 
 ATTRIBUTES = '(* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)\n'
@@ -57,7 +59,10 @@ def parse_name(name: str) -> Tile | None:
     """The tile with this module name, or None for any other module. The name may begin with the core's name and end in
     a number (`core_dsp_mul_17x17_r3_1`)."""
     match = _NAME.fullmatch(name)
-    return Tile(*map(int, match.groups())) if match else None
+    if not match:
+        return None
+    signed, a_bits, b_bits, stages = match.groups()
+    return Tile(int(a_bits), int(b_bits), int(stages), bool(signed))
 
 
 def find(verilog: str) -> dict[str, Tile]:
@@ -88,11 +93,13 @@ def _header(tile: Tile, name: str | None = None) -> str:
 def behavioural(tile: Tile, name: str | None = None) -> str:
     """Verilog-2001 module of a tile as plain arithmetic."""
     declare, clocked = [], []
-    product = "a * b"
+    operands = ["$signed({})"] * 2 if tile.signed else ["{}"] * 2
+    product = " * ".join(operands)
+    product, later = product.format("a", "b"), product.format("a_q", "b_q")
     if tile.stages >= 2:
         declare += [f"  reg [{tile.a_bits - 1}:0] a_q;", f"  reg [{tile.b_bits - 1}:0] b_q;"]
         clocked += ["    a_q <= a;", "    b_q <= b;"]
-        product = "a_q * b_q"
+        product = later
     for register in {0: (), 1: ("p_q",), 2: ("p_q",), 3: ("m_q", "p_q")}[tile.stages]:
         declare.append(f"  reg [{tile.a_bits + tile.b_bits - 1}:0] {register};")
         clocked.append(f"    {register} <= {product};")
@@ -114,8 +121,8 @@ def ecp5(verilog: str) -> str:
 def xc7(verilog: str) -> str:
     """Modules that replace the tiles of at most 24 x 17 (or 17 x 24) bits in a Verilog text by one DSP48E1 each.
 
-    Empty if there are none. Cost of each: one DSP48E1, no logic. The modules have `keep_hierarchy`, because Yosys' pass
-    for DSP48E1 would pack neighbouring adders and registers into the blocks.
+    Empty if there are none. Signed operands may have a bit more. Cost of each: one DSP48E1, no logic. The modules have
+    `keep_hierarchy`, because Yosys' pass for DSP48E1 would pack neighbouring adders and registers into the blocks.
     """
     return _overrides(verilog, 24, 17, _dsp48e1_body, "(* keep_hierarchy *)\n")
 
@@ -128,13 +135,17 @@ def xcup(verilog: str) -> str:
 def _overrides(verilog: str, long: int, short: int, body: Callable[[Tile], str], attribute: str = "") -> str:
     modules = []
     for name, tile in find(verilog).items():
-        if max(tile.a_bits, tile.b_bits) <= long and min(tile.a_bits, tile.b_bits) <= short:
+        more = tile.signed and long != short  # the blocks with sides of two lengths are signed
+        if max(tile.a_bits, tile.b_bits) <= long + more and min(tile.a_bits, tile.b_bits) <= short + more:
             modules.append(attribute + _header(tile, name) + body(tile) + "endmodule\n")
     return "\n".join(modules)
 
 
-def _padded(name: str, bits: int, width: int) -> str:
-    return name if bits == width else f"{{{width - bits}'d0, {name}}}"
+def _padded(name: str, bits: int, width: int, signed: bool) -> str:
+    """The operand ``name`` of ``bits`` bits, extended to ``width``."""
+    if bits == width:
+        return name
+    return f"{{{{{width - bits}{{{name}[{bits - 1}]}}}}, {name}}}" if signed else f"{{{width - bits}'d0, {name}}}"
 
 
 def _ecp5_body(tile: Tile) -> str:
@@ -143,12 +154,14 @@ def _ecp5_body(tile: Tile) -> str:
         parameters[f"REG_{register}_CLK"] = "CLK0" if tile.stages >= least else "NONE"
         parameters |= {f"REG_{register}_CE": "CE0", f"REG_{register}_RST": "RST0"}
     pins = {f"{port}{k}": f"{port.lower()}_w[{k}]" for port in "AB" for k in range(18)}
-    pins |= dict.fromkeys(("SIGNEDA", "SIGNEDB", "SOURCEA", "SOURCEB"), "1'b0")
+    pins |= dict.fromkeys(("SIGNEDA", "SIGNEDB"), f"1'b{int(tile.signed)}") | dict.fromkeys(
+        ("SOURCEA", "SOURCEB"), "1'b0"
+    )
     for k in range(4):
         pins |= {f"CLK{k}": "clk" if k == 0 else "1'b0", f"CE{k}": "1'b1", f"RST{k}": "1'b0"}
     pins |= {f"P{k}": f"p_w[{k}]" for k in range(36)}
-    return f"""  wire [17:0] a_w = {_padded("a", tile.a_bits, 18)};
-  wire [17:0] b_w = {_padded("b", tile.b_bits, 18)};
+    return f"""  wire [17:0] a_w = {_padded("a", tile.a_bits, 18, tile.signed)};
+  wire [17:0] b_w = {_padded("b", tile.b_bits, 18, tile.signed)};
   wire [35:0] p_w;
   assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];
 """ + instance("MULT18X18D", {name: f'"{value}"' for name, value in parameters.items()}, pins)
@@ -172,7 +185,8 @@ def _dsp48_body(tile: Tile, cell: str, *, d_bits: int, opmode: str) -> str:
     unused = ("CREG", "DREG", "ADREG", "ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "INMODEREG", "OPMODEREG")
     parameters |= dict.fromkeys(unused, 0)
     pins = {
-        "A": _padded(long, long_bits, 30), "B": _padded(short, short_bits, 18), "C": "48'd0", "D": f"{d_bits}'d0",
+        "A": _padded(long, long_bits, 30, tile.signed), "B": _padded(short, short_bits, 18, tile.signed),
+        "C": "48'd0", "D": f"{d_bits}'d0",
         "P": "p_w", "CLK": "clk",
         "OPMODE": opmode,  # X and Y select the product, Z is 0
         "ALUMODE": "4'b0000",  # Z + X + Y

@@ -92,21 +92,22 @@ def tile_rows(a: int, b: int, block: DspBlock) -> list[list[tuple[int, int]]]:
 
 
 class Tile(wiring.Component):
-    """One DSP block: p = a * b, unsigned.
+    """One DSP block: p = a * b, unsigned, or with ``signed`` of two's complements.
 
     ``registers``: 0; 1 (output); 2 (input and output); 3 (input, pipeline and output). It is also the latency.
-    In Verilog the tile is an instance of module dsp_mul_<a>x<b>_r<registers>; the module is in the same file, and flows
-    replace it by the target's primitive. In Amaranth's simulator it is the multiplication itself.
+    In Verilog the tile is an instance of module dsp_mul_<a>x<b>_r<registers>, with an s before <a> if it is signed; the
+    module is in the same file, and flows replace it by the target's primitive. In Amaranth's simulator it is the
+    multiplication itself.
     """
 
-    def __init__(self, a: int, b: int, registers: int) -> None:
-        self.registers = registers
+    def __init__(self, a: int, b: int, registers: int, *, signed: bool = False) -> None:
+        self.registers, self.signed = registers, signed
         super().__init__({"a": In(a), "b": In(b), "p": Out(a + b)})
 
     @property
     def module_name(self) -> str:
         """Name of the Verilog module."""
-        return f"dsp_mul_{len(self.a)}x{len(self.b)}_r{self.registers}"
+        return f"dsp_mul_{'s' * self.signed}{len(self.a)}x{len(self.b)}_r{self.registers}"
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -117,7 +118,7 @@ class Tile(wiring.Component):
         if self.registers >= 2:
             a, b = Signal.like(a, name="a_q", reset_less=True), Signal.like(b, name="b_q", reset_less=True)
             m.d.sync += [a.eq(self.a), b.eq(self.b)]
-        result: Value = a * b
+        result: Value = a.as_signed() * b.as_signed() if self.signed else a * b
         if self.registers == 3:
             pipe = Signal.like(p, name="p_pipe", reset_less=True)
             m.d.sync += pipe.eq(result)
@@ -127,9 +128,10 @@ class Tile(wiring.Component):
         return m
 
 
-def one_tile(m: Module, a: Value, b: Value, registers: int, name: str) -> Value:
-    """a * b, unsigned, in one DSP block; ``registers`` (0 to 3) cycles later. ``name``: name of the submodule."""
-    m.submodules[name] = tile = Tile(len(a), len(b), registers)
+def one_tile(m: Module, a: Value, b: Value, registers: int, name: str, *, signed: bool = False) -> Value:
+    """a * b, unsigned or ``signed``, in one DSP block; ``registers`` (0 to 3) cycles later. ``name``: name of the
+    submodule."""
+    m.submodules[name] = tile = Tile(len(a), len(b), registers, signed=signed)
     m.d.comb += [tile.a.eq(a), tile.b.eq(b)]
     return tile.p
 

@@ -245,7 +245,7 @@ class Machine(DigitSerial):
             case Operation(Kind.FOLD, (k, j)):
                 _, _, unit = self._folds[k - 1 - self._params.included]
                 if unit.final:
-                    return [unit.o_low if j == self._params.digits - 1 else unit.o_low[:DIGIT]]
+                    return [unit.o_low if j == self._params.digits - 1 else unit.o_low[: self._params.bits]]
                 return [unit.o_low, unit.o_high]
             case Operation(Kind.RESULT):
                 return self.o_r
@@ -264,32 +264,32 @@ class Machine(DigitSerial):
 
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
         """v mod p. The digits wait for the highest ones, which have the bits from 2^k on."""
-        p = self._params
+        p, bits = self._params, self._params.bits
         start = p.folded + p.digits
         lines = DelayLines(m, p.digits, name="top")
         waited = lines.line(digit, p.digits, name="waited")
         last = control.at(start + p.digits - 1)
         if p.highest > 0:
             beyond: Value = later(m, digit[p.highest :], "beyond")
-            low: Value = Mux(last, waited[: p.highest], waited[:DIGIT])
+            low: Value = Mux(last, waited[: p.highest], waited[:bits])
         else:  # they begin in the digit before the last
-            own = p.highest + DIGIT
-            before = later(m, later(m, digit[own:DIGIT], "before"), "before_last")
+            own = p.highest + bits
+            before = later(m, later(m, digit[own:bits], "before"), "before_last")
             beyond = Cat(before, later(m, digit, "beyond"))
-            low = Mux(last, 0, Mux(control.at(start + p.digits - 2), waited[:own], waited[:DIGIT]))
+            low = Mux(last, 0, Mux(control.at(start + p.digits - 2), waited[:own], waited[:bits]))
         m.submodules.top_fold = fold = p.top_fold()
         m.d.comb += [
             fold.first.eq(control.at(start)), fold.low.eq(low), fold.high.eq(Mux(fold.first, beyond, 0)),
         ]  # fmt: skip
-        last_mask = (1 << DIGIT + p.top) - 1
+        last_mask = (1 << bits + p.top) - 1
         modulus = [
-            ((1 << p.k) - p.c) >> DIGIT * j & (last_mask if j == p.digits - 1 else last_mask >> p.top)
+            ((1 << p.k) - p.c) >> bits * j & (last_mask if j == p.digits - 1 else last_mask >> p.top)
             for j in range(p.digits)
         ]
-        m.submodules.subtract = subtract = ConditionalSubtract(HIGHEST + p.top, p.digits, modulus, rising=True)
+        m.submodules.subtract = subtract = ConditionalSubtract(bits + 1 + p.top, p.digits, modulus, rising=True)
         m.d.comb += [
             subtract.coming.eq(control.at(start + fold.latency - LEAD)),
-            subtract.digit.eq(Mux(control.at(start + fold.latency + p.digits - 1), fold.o_low, fold.o_low[:DIGIT])),
+            subtract.digit.eq(Mux(control.at(start + fold.latency + p.digits - 1), fold.o_low, fold.o_low[:bits])),
         ]
         return subtract.out
 

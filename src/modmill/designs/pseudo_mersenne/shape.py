@@ -44,9 +44,14 @@ class Params:
         return LANES
 
     @property
+    def bits(self) -> int:
+        """Bits of a digit."""
+        return DIGIT
+
+    @property
     def n(self) -> int:
         """Bits of all digits."""
-        return DIGIT * self.digits
+        return self.bits * self.digits
 
     @property
     def top(self) -> int:
@@ -114,7 +119,13 @@ class Params:
         gaps, last = self.interval > self.digits, self.folds - 1
         return [
             SerialFold(
-                self.digits, DIGIT, self.C, DIGIT if k else self.high_bits, final=k == last, gaps=gaps, top=self.top
+                self.digits,
+                self.bits,
+                self.C,
+                self.bits if k else self.high_bits,
+                final=k == last,
+                gaps=gaps,
+                top=self.top,
             )
             for k in range(self.included, self.folds)
         ]
@@ -158,19 +169,19 @@ class Params:
         kept = self.folding + self.digits - START
         latency = self.folded - START
         return Frame(
-            DIGIT, self.digits, self.operand_bits, self.streams, self.interval, latency, rising=True, kept=kept,
+            self.bits, self.digits, self.operand_bits, self.streams, self.interval, latency, rising=True, kept=kept,
             lanes=self.lanes,
         )  # fmt: skip
 
     @property
     def highest(self) -> int:
         """Bits of p in the highest digit; 0 or less if p has a digit less."""
-        return self.k - DIGIT * (self.digits - 1)
+        return self.k - self.bits * (self.digits - 1)
 
     def top_fold(self) -> SerialFold:
         """The unit for v mod 2^k + floor(v / 2^k) c, which is below 2 p."""
-        high = HIGHEST + 1 + self.top - self.highest
-        return SerialFold(self.digits, DIGIT, self.c, high, final=True, gaps=False, top=self.top)
+        high = self.bits + 2 + self.top - self.highest
+        return SerialFold(self.digits, self.bits, self.c, high, final=True, gaps=False, top=self.top)
 
     @property
     def top_bound(self) -> int:

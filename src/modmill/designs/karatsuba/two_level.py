@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Multiplication modulo p = 2^k - c of 193 to 256 bits: the product by Karatsuba's trick on two levels, then folds.
+
+Source:  A. A. Karatsuba, Y. P. Ofman: Multiplication of Multidigit Numbers on Automata. Soviet Physics Doklady 7, 1963;
+         for pairs of digits A. Weimerskirch, C. Paar: Generalizations of the Karatsuba Algorithm for Efficient
+         Implementations. 2003; the reduction as in `pseudo_mersenne`. The array and its order of pairs are ours.
+Formula: x y as in `two_level_product`; C = 2^(256 - k) c, 2^256 = C (mod p);
+         v_1 = x y mod 2^256 + floor(x y / 2^256) C, v = v_1 mod 2^256 + floor(v_1 / 2^256) C
+Range:   x, y, v < 2^256 + 2^240: the highest of the 16 digits is at most 2^16; 1 < C < 2^63
+
+Ten DSP blocks take a product every ten cycles: 100 multiplications of digits in place of 256.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import product as pairs_of
+from typing import Any
+
+from amaranth.hdl import Module, Value
+
+from modmill.contract import UnsupportedError
+from modmill.design import Cost, Design, Source
+from modmill.designs.karatsuba.two_level_product import (
+    BITS,
+    COLUMNS,
+    COUNT,
+    DIGIT,
+    INTERVAL,
+    LANES,
+    PAIR,
+    PAIRS,
+    SQUARE,
+    TILE,
+    WORD,
+    WORD_BITS,
+    TwoLevelProduct,
+    belongs,
+    folding,
+    outer,
+    read_at,
+)  # fmt: skip
+from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
+from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
+from modmill.designs.pseudo_mersenne.shape import Kind as Folds
+from modmill.designs.pseudo_mersenne.shape import Params
+from modmill.numbers.folding import fold
+from modmill.numbers.rns.residues import signed_digits
+from modmill.rtl.digit_serial import Control
+from modmill.schedule import Operation, Operations, Schedule, Step
+
+BITS_MIN = BITS - WORD_BITS + 1
+"""Fewest bits of p."""
+C_BITS = WORD_BITS - 1
+"""Most bits of C."""
+MASK = (1 << DIGIT) - 1
+
+
+class Kind(Operations):
+    """The operations of the product, for outer square or pair u, column K of lane k, and word j."""
+
+    SQUARES = "D{}"  # the products of digits
+    PAIRS = "M{}"  # the products of differences of digits
+    COLUMN = "z{}"
+    WORD = "h{}"  # word j, for j >= 4 with word j - 4
+
+
+class TwoLevelParams(Params):
+    """p = 2^``k`` - ``c``; numbers of four words."""
+
+    @property
+    def bits(self) -> int:
+        return WORD_BITS
+
+    @property
+    def starts(self) -> int:
+        return 1
+
+    @property
+    def lanes(self) -> int:
+        return 1
+
+    @property
+    def limit(self) -> int:
+        return (1 << BITS) + (1 << BITS - DIGIT)
+
+    @property
+    def start(self) -> int:
+        """Cycle after acceptance in which the words of outer square 0 are in their registers: the last words are read
+        in cycle 0."""
+        return 2 - INTERVAL
+
+    @property
+    def folding(self) -> int:
+        return self.start + folding()
+
+    @property
+    def high_bits(self) -> int:
+        return (self.bounds[0] - 1 >> BITS + WORD_BITS * (COUNT - 1)).bit_length()
+
+    @property
+    def over_bits(self) -> int:
+        """Bits of floor(v_1 / 2^256), which has one word."""
+        return (self.bounds[1] - 1 >> BITS).bit_length()
+
+    def serial_folds(self) -> list[SerialFold]:
+        return [
+            SerialFold(COUNT, WORD_BITS, self.C, high, final=k > 0, gaps=False)
+            for k, high in enumerate((self.high_bits, self.over_bits))
+        ]
+
+    def product_steps(self) -> Iterator[Step]:
+        """The steps up to the words. The digits of outer pair u are multiplied in the cycles of `Kind.SQUARES`."""
+        for u in range(INTERVAL):
+            for kind, unit, end in ((Kind.SQUARES, "squares", SQUARE), (Kind.PAIRS, "pairs", PAIR)):
+                yield kind(u).on(unit, self.start + end + u - TILE - 1, TILE + 1, busy=1)
+        for K, at in enumerate(COLUMNS):
+            for k in range(COUNT):
+                own = {K, K - (k < COUNT - 1)}
+                found = [u for u in range(INTERVAL) if not own.isdisjoint(belongs(u))]
+                reads = [kind(u) for u in found for kind in (Kind.SQUARES, Kind.PAIRS)]
+                yield Kind.COLUMN(K, k).on(f"lane {k}", self.start + LANES[k] + at - 1, 1, reads, busy=1)
+            reads = [Kind.COLUMN(K, k) for k in range(COUNT)]
+            if K >= COUNT:
+                reads.append(Kind.WORD(K - COUNT))
+            yield Kind.WORD(K).on("carries", self.start + WORD + at - 1, 1, reads, busy=1)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        return Schedule(tuple(self.steps()), self.interval)
+
+    def steps(self) -> Iterator[Step]:
+        """All steps of one product."""
+        yield from self.product_steps()
+        before = [Kind.WORD(COUNT + j) for j in range(COUNT)]
+        for k, at, unit in self.placed_folds():
+            for j in range(COUNT):
+                yield Folds.FOLD(k, j).on(f"fold {k}", at + j, unit.latency, [before[j]], busy=1)
+            before = [Folds.FOLD(k, j) for j in range(COUNT)]
+        last = self.folded + COUNT - 1
+        yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, before)
+
+
+# ---------------------------------------------------------------------------------------------- model
+
+
+def split(number: int, bits: int, count: int) -> list[int]:
+    """``count`` digits of ``bits`` bits, the lowest first; the last has all remaining bits."""
+    return [number >> bits * j & (-1 if j == count - 1 else (1 << bits) - 1) for j in range(count)]
+
+
+def join(digits: Iterable[int], bits: int) -> int:
+    """The number with these digits of ``bits`` bits, the lowest first."""
+    return sum(digit << bits * j for j, digit in enumerate(digits))
+
+
+def multiplied(x: Sequence[int], y: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The squares and the pairs of two numbers of COUNT digits, or of words at X."""
+    squares = [a * b for a, b in zip(x, y, strict=True)]
+    return squares, [(x[i] - x[j]) * (y[i] - y[j]) for i, j in PAIRS]
+
+
+def coefficients(squares: Sequence[int], pairs: Sequence[int]) -> list[int]:
+    """The coefficients of a product from its squares and pairs, and a zero."""
+    found = [sum(squares[max(0, c - COUNT + 1) : c + 1]) for c in range(2 * COUNT)]
+    for (i, j), value in zip(PAIRS, pairs, strict=True):
+        found[i + j] -= value
+    return found
+
+
+def word_of(digits: Sequence[int], u: int) -> list[int]:
+    """The digits of the word of outer square or pair u, of a number with these digits."""
+    one, two = ([0] * COUNT if word is None else digits[COUNT * word :][:COUNT] for word in outer(u))
+    return [a - b for a, b in zip(one, two, strict=True)]
+
+
+class TwoLevel(pseudo_mersenne.PseudoMersenne):
+    """The blocks and the folds for one modulus."""
+
+    params: TwoLevelParams
+
+    @property
+    def cost(self) -> Cost:
+        """A DSP block for each square and pair of digits; constants are shifts."""
+        return Cost(dsp=INTERVAL, memory_bits=0, multiplications=INTERVAL**2)
+
+    @property
+    def machine(self) -> type[Machine]:
+        return Machine
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        C = self.params.C
+        numbers = [split(number, DIGIT, COUNT**2) for number in (a, b)]
+        inner = []
+        for u in range(INTERVAL):
+            products = multiplied(*(word_of(digits, u) for digits in numbers))
+            yield from zip((f"D{u}", f"M{u}"), products, strict=True)
+            inner.append(coefficients(*products))
+        outer_ = [coefficients(w[:COUNT], w[COUNT:]) for w in zip(*inner, strict=True)]
+        columns = [
+            [outer_[k][K] + (outer_[COUNT + k][K - 1] if K else 0) for k in range(COUNT)] for K in range(2 * COUNT)
+        ]
+        yield from ((f"z{K}.{k}", column) for K, four in enumerate(columns) for k, column in enumerate(four))
+        v = join((join(four, DIGIT) for four in columns), WORD_BITS)
+        words = split(v, WORD_BITS, 2 * COUNT)
+        yield from ((f"h{K}", words[K::-COUNT]) for K in range(2 * COUNT))
+        v = fold(v, BITS, C)
+        both = (split(half, WORD_BITS, COUNT) for half in (v % (1 << BITS), v >> BITS))
+        yield from ((f"v1.{j}", list(pair)) for j, pair in enumerate(zip(*both, strict=True)))
+        v = fold(v, BITS, C)
+        yield from ((f"v2.{j}", [word]) for j, word in enumerate(split(v, WORD_BITS, COUNT)))
+        yield "v", v
+
+    def facts(self) -> list[tuple[str, str]]:
+        kept = [fact for fact in super().facts() if fact[0] in ("modulus", "C", "after each fold")]
+        return [
+            *kept,
+            ("digits", f"{COUNT} words of {COUNT} digits of {DIGIT} bits; folds at 2^{BITS}"),
+            ("slots", f"{COUNT} squares and {len(PAIRS)} pairs of words and of digits, on {INTERVAL} DSP blocks"),
+            ("operands", f"at most {self.params.limit - 1:#x}, about {float(self.bounds[0]):.6g} p"),
+        ]
+
+    def corners(self) -> list[tuple[int, int]]:
+        """Those of the folds; the largest and the least differences of digits and of words."""
+        steps = ((1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 0, 1), (0, 0, 1, 1))
+        edges = []
+        for words, digits in pairs_of(steps, repeat=2):
+            low = join((MASK * (one ^ two) for one in words for two in digits), DIGIT)
+            edges += [low, (1 << BITS) + low % (1 << BITS - DIGIT)]  # with the highest digit too
+        others = [*zip(edges, edges, strict=True), *zip(edges, edges[::-1], strict=True)]
+        return list(dict.fromkeys([*super().corners(), *others]))
+
+
+class Machine(pseudo_mersenne.Machine):
+    """The product and the folds, with the multiplier interface. The words are read from the ports."""
+
+    _params: TwoLevelParams
+
+    def read_in(self, operand: int, bit: int) -> tuple[int, int]:
+        cycles = [self._params.start + u - 1 for u in read_at(min(bit // WORD_BITS, COUNT - 1))]
+        return min(cycles), max(cycles)
+
+    def _feed(self, m: Module, control: Control) -> None:
+        """The product reads the ports."""
+
+    def product(self, m: Module, control: Control) -> tuple[Value, Value]:
+        strobes: Callable[..., Value] = control.any
+        self._product = TwoLevelProduct(m, self.i_a, self.i_b, strobes, self._params.start)
+        return self._product.low, self._product.high
+
+    def product_register(self, operation: Operation) -> Any:
+        made = self._product
+        match operation:
+            case Operation(Kind.SQUARES):
+                return made.squares
+            case Operation(Kind.PAIRS):
+                return list(made.pairs.values())
+            case Operation(Kind.COLUMN, (_, k)):
+                return made.columns[k]
+            case Operation(Kind.WORD, (K,)):
+                word = made.word if K == 2 * COUNT - 1 else made.word[:WORD_BITS]
+                return [word, made.low] if K >= COUNT else [word]
+        raise AssertionError(operation)
+
+
+def fit(p: int) -> TwoLevel:
+    """The design for p. Raises UnsupportedError for a p that is too short or too long, or whose c is too wide or has
+    too many signed digits."""
+    k = p.bit_length()
+    if not BITS_MIN <= k <= BITS:
+        raise UnsupportedError(f"the modulus must have {BITS_MIN} to {BITS} bits, this one has {k}")
+    params = TwoLevelParams(k, (1 << k) - p, COUNT, 1, INTERVAL)
+    if params.C >> C_BITS:
+        raise UnsupportedError(
+            f"C = 2^{BITS - k} (2^{k} - p) has {params.C.bit_length()} bits, at most {C_BITS} are accepted"
+        )
+    count = len(signed_digits(params.C))
+    if count > pseudo_mersenne.TERMS_MAX:
+        raise UnsupportedError(
+            f"c = 2^{k} - p has {count} signed digits, at most {pseudo_mersenne.TERMS_MAX} are accepted"
+        )
+    return TwoLevel(p, params, {})
+
+
+DESIGNS = (
+    Design(
+        name="karatsuba-two-level", page="karatsuba-two-level",
+        title="Multiplication modulo 2^k - c by Karatsuba's trick on two levels, folds by shifts",
+        source=Source(
+            "A. A. Karatsuba, Y. P. Ofman; A. Weimerskirch, C. Paar",
+            "Multiplication of Multidigit Numbers on Automata; Generalizations of the Karatsuba Algorithm for "
+            "Efficient Implementations",
+            "Soviet Physics Doklady 7; report", 1963, "array, order of the pairs and folds are ours",
+        ),
+        needs=f"p = 2^k - c of {BITS_MIN} to {BITS} bits, 2^{BITS} mod p of at most {C_BITS} bits, few signed digits",
+        settings=(),
+        solve=fit,
+    ),
+)  # fmt: skip

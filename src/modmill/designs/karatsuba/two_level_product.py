@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The full product of two numbers of 16 digits of 16 bits, by Karatsuba's trick on two levels.
+
+x = sum of x_(I,k) Y^I X^k, with four words I of four digits k, X = 2^16, Y = X^4. On either level
+
+    D_i = x_i y_i;  M_(i,j) = (x_i - x_j) (y_i - y_j) = D_i + D_j - x_i y_j - x_j y_i
+    coefficient c = sum of D_i over i, c - i in 0 .. 3;  - sum of M_(i,j) over i < j, i + j = c
+
+Four squares D and six pairs M on each level: 100 multiplications. Ten DSP blocks, each busy in every cycle, take a
+product every ten cycles. In cycle u all blocks have the words of outer square or pair u: word I, or the difference of
+words I and J, digit by digit. Four blocks multiply its digits, six the differences of two of its digits.
+
+    cycle u             words of outer square or pair u in their registers: D_0, ..., D_3, M_01, M_02, M_03, M_12, M_13,
+                        M_23
+    cycle u + SQUARE    products of digits; PAIR: of differences of digits
+    cycle u + LANES[k]  w_k and w_(4 + k), the coefficients of X^k and X^(4 + k) of outer square or pair u, in lane k
+    cycle LANES[k] + COLUMNS[K]   z_(K,k), the column of Y^K X^k, coefficient K of all w_k and K - 1 of all w_(4 + k)
+    cycle WORD + COLUMNS[K]       word K of the product
+
+A difference of digits has 17 bits with its sign, a difference of two such differences 18: the operands of a signed
+block. A column is less than 2^36, so all sums are made modulo 2^36.
+
+Columns in lane k: let e_K be the sum of w_k of D_K and of w_(4 + k) of D_(K-1). Then z_(K,k) is R_K = e_K + e_(K-1) +
+e_(K-2) + e_(K-3) less the pairs of column K. R_K = R_(K-1) + e_K - e_(K-4), from four registers with e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+
+from modmill.rtl.delay import later
+from modmill.rtl.mux_adder import chosen_sum
+from modmill.rtl.product import one_tile
+
+DIGIT = 16
+"""Bits of a digit."""
+COUNT = 4
+"""Digits of a word, and words of a number."""
+WORD_BITS = DIGIT * COUNT
+"""Bits of a word."""
+BITS = WORD_BITS * COUNT
+"""Bits of a number; its highest digit may be 2^DIGIT."""
+PAIRS = tuple(combinations(range(COUNT), 2))
+"""The pairs of each level in the order in which they are multiplied, that of the columns to which they belong."""
+INTERVAL = COUNT + len(PAIRS)
+"""Cycles of a product, and DSP blocks."""
+WIDE = 36
+"""Bits of a column."""
+TILE = 3
+"""Registers of a DSP block."""
+SQUARE = 1 + TILE + 1
+PAIR = SQUARE + 1
+LANES = (PAIR + 2, PAIR + 1, PAIR + 2, PAIR + 2)
+COLUMNS = (6, 7, 8, 10, 11, 12, 13, 14)
+"""Column 3 waits a cycle, because it has two pairs."""
+BUBBLE = COLUMNS[3] - 1
+WORD = PAIR + 2 + COUNT
+"""Of the words; the lowest COUNT words wait for the others."""
+
+
+def outer(u: int) -> tuple[int | None, int | None]:
+    """The words whose difference is multiplied in cycle u; None: 0."""
+    if u >= COUNT:
+        return PAIRS[u - COUNT]
+    return (u, None) if u < COUNT - 1 else (None, u)
+
+
+def read_at(word: int) -> list[int]:
+    """The cycles u in which this word is in its register."""
+    return [u for u in range(INTERVAL) if word in outer(u)]
+
+
+def belongs(u: int) -> range:
+    """The columns of Y to which outer square or pair u belongs."""
+    if u < COUNT:
+        return range(u, u + COUNT)
+    column = sum(PAIRS[u - COUNT])
+    return range(column, column + 1)
+
+
+class TwoLevelProduct:
+    """The words of the product of the numbers ``x`` and ``y``, which stand from cycle ``start`` - 1 to ``start`` + 8.
+
+    ``at``: returns a registered strobe of the given cycles, modulo the interval. ``low``, ``high``: words j and
+    COUNT + j of the product in cycle ``start`` + `folding` + j; the highest word has a bit more. Cost: ten blocks; for
+    each operand two multiplexers of a number's words and ten adders of a digit, 30 adders of a column.
+    """
+
+    def __init__(self, m: Module, x: Value, y: Value, at: Callable[..., Value], start: int) -> None:
+        self._m = m
+        self._adders = 0
+        self._at = lambda *cycles: at(*(start + c for c in cycles))
+        words = [self._words(name, number) for name, number in (("x", x), ("y", y))]
+        self.squares = [self._product(f"D{k}", *(word[k] for word in words)) for k in range(COUNT)]
+        self.pairs = {
+            pair: self._product("M{}{}".format(*pair), *(self._difference(k, words[k], *pair) for k in range(2)))
+            for pair in PAIRS
+        }
+        w = self._coefficients()
+        self.columns = [self._lane(k, w[k], w[COUNT + k] if k < COUNT - 1 else None) for k in range(COUNT)]
+        self.word = self._resolved()
+        waited: Value = self.word[:WORD_BITS]
+        bubble = self._at(WORD + BUBBLE)
+        for k in range(COUNT):
+            kept = Signal(WORD_BITS, name=f"low{k}", reset_less=True)
+            with m.If(~bubble):
+                m.d.sync += kept.eq(waited)
+            waited = kept
+        self.low, self.high = waited, self.word
+
+    # ---- operands and products
+
+    def _words(self, name: str, number: Value) -> list[Value]:
+        """The differences of the digits of the words `outer`, one cycle after these are in their registers."""
+        m, top = self._m, len(number) - WORD_BITS * (COUNT - 1)
+        words = [number[WORD_BITS * j :][: WORD_BITS if j < COUNT - 1 else top] for j in range(COUNT)]
+        chosen = []
+        for side, choices in ((0, words[:-1]), (1, words[1:])):
+            register = Signal(max(map(len, choices)), name=f"{name}_{'ab'[side]}", reset_less=True)
+            first = side
+            value: Value = choices[0]
+            for k, choice in enumerate(choices[1:], first + 1):
+                value = Mux(self._at(*(u - 1 for u in range(INTERVAL) if outer(u)[side] == k)), choice, value)
+            m.d.sync += register.eq(value)
+            with m.If(self._at(*(u - 1 for u in range(INTERVAL) if outer(u)[side] is None))):
+                m.d.sync += register.eq(0)
+            chosen.append(register)
+        found = []
+        for k in range(COUNT):
+            one, two = (register[DIGIT * k :][: DIGIT if k < COUNT - 1 else None] for register in chosen)
+            difference = Signal(DIGIT + 1, name=f"{name}_digit{k}", reset_less=True)
+            m.d.sync += difference.eq(one - two)
+            found.append(difference)
+        return found
+
+    def _difference(self, operand: int, word: list[Value], i: int, j: int) -> Value:
+        out = Signal(DIGIT + 2, name=f"{'xy'[operand]}_pair{i}{j}", reset_less=True)
+        self._m.d.sync += out.eq(word[i].as_signed() - word[j].as_signed())
+        return out
+
+    def _product(self, name: str, a: Value, b: Value) -> Signal:
+        product = one_tile(self._m, a, b, TILE, f"block_{name}", signed=True).as_signed()
+        out = Signal(product.shape(), name=name, reset_less=True)
+        self._m.d.sync += out.eq(product)
+        return out
+
+    # ---- coefficients of X
+
+    def _sum(self, name: str, value: Value) -> Signal:
+        out = Signal(WIDE, name=name, reset_less=True)
+        self._m.d.sync += out.eq(value)
+        return out
+
+    def _later(self, name: str, value: Value, cycles: int) -> Value:
+        for k in range(cycles):
+            value = later(self._m, value, f"{name}_{k}")
+        return value
+
+    def _coefficients(self) -> list[Value]:
+        """w_0 to w_6, those of lane k in cycle LANES[k] + u."""
+        D, M = self.squares, self.pairs
+        # in cycle PAIR, then one later
+        low, high = self._sum("D01", D[0] + D[1]), self._sum("D23", D[2] + D[3])
+        ones = [self._sum(f"D{k}_later", D[k]) for k in (1, 2)]
+        w2, w4 = self._sum("w2_part", ones[1] - M[0, 2]), self._sum("w4_part", ones[0] - M[1, 3])
+        both = self._sum("M03_12", M[0, 3] + M[1, 2])
+        all_ = self._sum("D_all", low + high)
+        return [
+            self._later("w0", self._sum("w0", D[0]), LANES[0] - SQUARE - 1),
+            self._sum("w1", low - M[0, 1]),
+            self._sum("w2", later(self._m, low, "D01_later") + w2),
+            self._sum("w3", all_ - both),
+            self._sum("w4", later(self._m, high, "D23_later") + w4),
+            self._sum("w5", high - M[2, 3]),
+            self._later("w6", self._sum("w6", D[3]), LANES[2] - SQUARE - 1),
+        ]
+
+    # ---- columns
+
+    def _chosen(
+        self, a: Value, choose: Value, b: Value, c: Value, width: int = WIDE, *, inverts: bool = False
+    ) -> Value:
+        self._adders += 1
+        return chosen_sum(self._m, a, choose, b, c, width, number=self._adders, inverts=inverts)
+
+    def _lane(self, k: int, w: Value, above: Value | None) -> Signal:
+        """Column K of lane k in cycle LANES[k] + COLUMNS[K]. ``w``: w_k; ``above``: w_(4 + k)."""
+        m, lane = self._m, LANES[k]
+        zero = Const(0, WIDE)
+
+        def at(*cycles: int) -> Value:
+            return self._at(*(lane + c for c in cycles))
+
+        def gated(value: Value, off: Value, name: str) -> Signal:
+            """``value`` one cycle later, zero in the cycle after ``off``."""
+            out = self._sum(f"lane{k}_{name}", value)
+            with m.If(off):
+                m.d.sync += out.eq(0)
+            return out
+
+        squares = range(COUNT)
+        # ---- e_K in cycle 1 + K; for K >= 4 e_K - e_(K - 4) - 1
+        before = gated(above, at(*range(COUNT, INTERVAL)), "before") if above is not None else zero
+        e = Signal(WIDE, name=f"lane{k}_e", reset_less=True)
+        line: list[Value] = [e]
+        for j in range(COUNT):
+            line.append(later(m, line[-1], f"lane{k}_e{j}"))
+        others = at(*range(COUNT, INTERVAL))
+        m.d.sync += e.eq(self._chosen(before, others, line[COUNT - 1], w, inverts=True))
+        # ---- R_K in cycle COLUMNS[K] - 1
+        late = COLUMNS[COUNT - 1] - 2  # the first cycle in which R_(COUNT - 1) is there
+        total = Signal(WIDE, name=f"lane{k}_R", reset_less=True)
+        choose = at(*(late - c for c in range(1, COUNT + 1)))
+        added = self._chosen(
+            Cat(Const(1, 1), total), choose, Cat(Const(0, 1), line[COUNT - 1]), Cat(Const(1, 1), line[COUNT]), WIDE + 1
+        )
+        with m.If(~at(late)):
+            m.d.sync += total.eq(added[1:])
+        with m.If(at(late - COUNT - 1)):
+            m.d.sync += total.eq(0)
+        # ---- the pairs of column K
+        second = at(COUNT + PAIRS.index((1, 2)) + 1)
+        carried: Value = zero
+        if above is not None:
+            pairs = Signal(WIDE, name=f"lane{k}_pairs_above", reset_less=True)
+            m.d.sync += pairs.eq(self._chosen(gated(above, at(*squares), "pair_above"), second, pairs, zero))
+            carried = pairs
+        pairs = Signal(WIDE, name=f"lane{k}_pairs", reset_less=True)
+        m.d.sync += pairs.eq(self._chosen(gated(w, at(*squares), "pair"), second, pairs, carried))
+        return self._sum(f"lane{k}_z", total - pairs)
+
+    # ---- carries
+
+    def _resolved(self) -> Signal:
+        """Word K in cycle WORD + COLUMNS[K]."""
+        m = self._m
+        base = LANES[0]
+        digits: list[Value] = []
+        carry: Value = Const(0, 1)
+        for k, column in enumerate(self.columns):
+            # column K of lane k in cycle base + k - 1 + COLUMNS[K]; the sum a cycle later
+            waited = self._later(f"lane{k}_waited", column, base + max(0, k - 1) - LANES[k])
+            total = Signal(WIDE + 1, name=f"sum{k}", reset_less=True)
+            if k:
+                m.d.sync += total.eq(waited + carry)
+            else:
+                total = waited
+            carry = total[DIGIT:]
+            digits.append(self._later(f"digit{k}_waited", total[:DIGIT], COUNT - 1 - k))
+        # all digits in cycle base + COUNT - 1 + COLUMNS[K]
+        at = lambda *cycles: self._at(*(base + COUNT - 1 + c for c in cycles))  # noqa: E731
+        word = Signal(WORD_BITS + 1, name="word", reset_less=True)
+        over, bit = Signal(len(carry), name="over", reset_less=True), Signal(name="word_carry", reset_less=True)
+        total = Signal(WORD_BITS + 2, name="word_sum")
+        m.d.comb += total.eq(Cat(Const(1, 1), *digits) + Cat(bit, over))
+        m.d.sync += word.eq(Cat(total[1:-1], (total[-1] | carry[0]) & at(COLUMNS[-1])))
+        with m.If(~at(BUBBLE)):
+            m.d.sync += [over.eq(carry), bit.eq(total[-1])]
+        with m.If(at(COLUMNS[0] - 1)):
+            m.d.sync += [over.eq(0), bit.eq(0)]
+        return word
+
+
+def folding() -> int:
+    """Cycle of the lowest words of both halves."""
+    return WORD + COLUMNS[COUNT]
