@@ -33,6 +33,7 @@ OF_A_FORM = {
     "karatsuba",
     "karatsuba-solinas",
     "karatsuba-montgomery",
+    "karatsuba-two-level",
     "solinas",
 }  # they serve moduli of a form, or of some length, only
 SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}

@@ -14,6 +14,7 @@ from modmill.flow import emit
 MODULUS = {  # these do not serve 97
     "pseudo-mersenne": "0x1fffffffffffffff", "solinas": "M127", "karatsuba": "2^107-1",
     "karatsuba-solinas": "2^85-2^60-1", "karatsuba-montgomery": "2^85-19",
+    "karatsuba-two-level": "2^61-1",
 }  # fmt: skip
 KNOWN = {
     r"(^|\.)results\.pair$": "set to 0 when a result begins to leave, and looked at only while one leaves",

@@ -18,7 +18,7 @@ ONE_FORM = {"kbe-extension", "hbe-extension", "kbe-reduction", "hbe-reduction"}
 """These have no form with binary operands."""
 WIDE = {  # these do not serve 97
     "pseudo-mersenne": "M127", "solinas": "M127", "karatsuba": "2^107-1", "karatsuba-solinas": "2^85-2^60-1",
-    "karatsuba-montgomery": "2^80-65",
+    "karatsuba-montgomery": "2^80-65", "karatsuba-two-level": "2^61-1",
 }  # fmt: skip
 CASES = [
     (d.name, modulus, "native" if d.name in ONE_FORM else io)

@@ -353,9 +353,18 @@ def test_numbers_of_a_run():
 
 # ---- a fixed part of the space
 
-SMALL, WIDER = 40, {"pseudo-mersenne": 64, "karatsuba": 119, "karatsuba-solinas": 119, "karatsuba-montgomery": 64}
-"""Bits of the moduli of the fixed part at most: larger ones compile for long. These designs serve none below 52
-and 69 bits."""
+SMALL, WIDER = (
+    40,
+    {
+        "pseudo-mersenne": 64,
+        "karatsuba": 119,
+        "karatsuba-two-level": 80,
+        "karatsuba-solinas": 119,
+        "karatsuba-montgomery": 64,
+    },
+)
+"""Bits of the moduli of the fixed part at most: larger ones compile for long. These designs serve none below 50
+to 69 bits."""
 CORES = 2
 """Cores of each design."""
 

@@ -30,7 +30,8 @@ FAMILIES = (
     ),
     Family("bits", "Montgomery, bit by bit", "triangle-up", ("multistep", "tenca-koc", "mcivor")),
     Family(
-        "special", "Special primes", "star", ("pseudo-mersenne", "karatsuba", "karatsuba-solinas", "solinas"),
+        "special", "Special primes", "star",
+        ("pseudo-mersenne", "karatsuba", "karatsuba-two-level", "karatsuba-solinas", "solinas"),
         special=True,
     ),
 )  # fmt: skip

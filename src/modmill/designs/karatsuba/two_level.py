@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Multiplication modulo p = 2^k - c of 193 to 256 bits: the product by Karatsuba's trick on two levels, then folds.
+"""Multiplication modulo p = 2^k - c of at most 256 bits: the product by Karatsuba's trick on two levels, then folds.
 
 Source:  A. A. Karatsuba, Y. P. Ofman: Multiplication of Multidigit Numbers on Automata. Soviet Physics Doklady 7, 1963;
          for pairs of digits A. Weimerskirch, C. Paar: Generalizations of the Karatsuba Algorithm for Efficient
          Implementations. 2003; the reduction as in `pseudo_mersenne`. The array and its order of pairs are ours.
-Formula: x y as in `two_level_product`; C = 2^(256 - k) c, 2^256 = C (mod p);
-         v_1 = x y mod 2^256 + floor(x y / 2^256) C, v = v_1 mod 2^256 + floor(v_1 / 2^256) C
-Range:   x, y, v < 2^256 + 2^240: the highest of the 16 digits is at most 2^16; 1 < C < 2^63
+Formula: x y as in `two_level_product`, with 16 digits of b = ceil(k / 16) bits, n = 16 b;
+         C = 2^(n - k) c, 2^n = C (mod p);
+         v_1 = x y mod 2^n + floor(x y / 2^n) C, v = v_1 mod 2^n + floor(v_1 / 2^n) C
+Range:   x, y, v < 2^n + 2^(n - b): the highest digit is at most 2^b; C < 2^(4 b - 1): floor(v_1 / 2^n) is one word
 
 Ten DSP blocks take a product every ten cycles: 100 multiplications of digits in place of 256.
 """
@@ -24,10 +25,10 @@ from amaranth.hdl import Module, Value
 from modmill.contract import UnsupportedError
 from modmill.design import Cost, Design, Source
 from modmill.designs.karatsuba.two_level_product import (
-    BITS,
     COLUMNS,
     COUNT,
-    DIGIT,
+    DIGIT_MAX,
+    DIGIT_MIN,
     INTERVAL,
     LANES,
     PAIR,
@@ -35,7 +36,6 @@ from modmill.designs.karatsuba.two_level_product import (
     SQUARE,
     TILE,
     WORD,
-    WORD_BITS,
     TwoLevelProduct,
     belongs,
     folding,
@@ -51,11 +51,8 @@ from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.digit_serial import Control
 from modmill.schedule import Operation, Operations, Schedule, Step
 
-BITS_MIN = BITS - WORD_BITS + 1
-"""Fewest bits of p."""
-C_BITS = WORD_BITS - 1
-"""Most bits of C."""
-MASK = (1 << DIGIT) - 1
+BITS_MIN, BITS_MAX = (DIGIT_MIN - 1) * COUNT**2 + 2, DIGIT_MAX * COUNT**2
+"""Fewest and most bits of p; with one bit less, 2^(n - k) is too wide for C."""
 
 
 class Kind(Operations):
@@ -71,8 +68,18 @@ class TwoLevelParams(Params):
     """p = 2^``k`` - ``c``; numbers of four words."""
 
     @property
+    def digit(self) -> int:
+        """Bits of a digit."""
+        return -(-self.k // COUNT**2)
+
+    @property
     def bits(self) -> int:
-        return WORD_BITS
+        return COUNT * self.digit
+
+    @property
+    def c_bits(self) -> int:
+        """Most bits of C."""
+        return self.bits - 1
 
     @property
     def starts(self) -> int:
@@ -84,7 +91,7 @@ class TwoLevelParams(Params):
 
     @property
     def limit(self) -> int:
-        return (1 << BITS) + (1 << BITS - DIGIT)
+        return (1 << self.n) + (1 << self.n - self.digit)
 
     @property
     def start(self) -> int:
@@ -98,16 +105,16 @@ class TwoLevelParams(Params):
 
     @property
     def high_bits(self) -> int:
-        return (self.bounds[0] - 1 >> BITS + WORD_BITS * (COUNT - 1)).bit_length()
+        return (self.bounds[0] - 1 >> self.n + self.bits * (COUNT - 1)).bit_length()
 
     @property
     def over_bits(self) -> int:
-        """Bits of floor(v_1 / 2^256), which has one word."""
-        return (self.bounds[1] - 1 >> BITS).bit_length()
+        """Bits of floor(v_1 / 2^n)."""
+        return (self.bounds[1] - 1 >> self.n).bit_length()
 
     def serial_folds(self) -> list[SerialFold]:
         return [
-            SerialFold(COUNT, WORD_BITS, self.C, high, final=k > 0, gaps=False)
+            SerialFold(COUNT, self.bits, self.C, high, final=k > 0, gaps=False)
             for k, high in enumerate((self.high_bits, self.over_bits))
         ]
 
@@ -191,8 +198,8 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
         return Machine
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        C = self.params.C
-        numbers = [split(number, DIGIT, COUNT**2) for number in (a, b)]
+        p, digit, bits = self.params, self.params.digit, self.params.bits
+        numbers = [split(number, digit, COUNT**2) for number in (a, b)]
         inner = []
         for u in range(INTERVAL):
             products = multiplied(*(word_of(digits, u) for digits in numbers))
@@ -203,32 +210,33 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
             [outer_[k][K] + (outer_[COUNT + k][K - 1] if K else 0) for k in range(COUNT)] for K in range(2 * COUNT)
         ]
         yield from ((f"z{K}.{k}", column) for K, four in enumerate(columns) for k, column in enumerate(four))
-        v = join((join(four, DIGIT) for four in columns), WORD_BITS)
-        words = split(v, WORD_BITS, 2 * COUNT)
+        v = join((join(four, digit) for four in columns), bits)
+        words = split(v, bits, 2 * COUNT)
         yield from ((f"h{K}", words[K::-COUNT]) for K in range(2 * COUNT))
-        v = fold(v, BITS, C)
-        both = (split(half, WORD_BITS, COUNT) for half in (v % (1 << BITS), v >> BITS))
+        v = fold(v, p.n, p.C)
+        both = (split(half, bits, COUNT) for half in (v % (1 << p.n), v >> p.n))
         yield from ((f"v1.{j}", list(pair)) for j, pair in enumerate(zip(*both, strict=True)))
-        v = fold(v, BITS, C)
-        yield from ((f"v2.{j}", [word]) for j, word in enumerate(split(v, WORD_BITS, COUNT)))
+        v = fold(v, p.n, p.C)
+        yield from ((f"v2.{j}", [word]) for j, word in enumerate(split(v, bits, COUNT)))
         yield "v", v
 
     def facts(self) -> list[tuple[str, str]]:
         kept = [fact for fact in super().facts() if fact[0] in ("modulus", "C", "after each fold")]
         return [
             *kept,
-            ("digits", f"{COUNT} words of {COUNT} digits of {DIGIT} bits; folds at 2^{BITS}"),
+            ("digits", f"{COUNT} words of {COUNT} digits of {self.params.digit} bits; folds at 2^{self.params.n}"),
             ("slots", f"{COUNT} squares and {len(PAIRS)} pairs of words and of digits, on {INTERVAL} DSP blocks"),
             ("operands", f"at most {self.params.limit - 1:#x}, about {float(self.bounds[0]):.6g} p"),
         ]
 
     def corners(self) -> list[tuple[int, int]]:
         """Those of the folds; the largest and the least differences of digits and of words."""
-        steps = ((1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 0, 1), (0, 0, 1, 1))
+        n, b = self.params.n, self.params.digit
+        mask, steps = (1 << b) - 1, ((1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 0, 1), (0, 0, 1, 1))
         edges = []
         for words, digits in pairs_of(steps, repeat=2):
-            low = join((MASK * (one ^ two) for one in words for two in digits), DIGIT)
-            edges += [low, (1 << BITS) + low % (1 << BITS - DIGIT)]  # with the highest digit too
+            low = join((mask * (one ^ two) for one in words for two in digits), b)
+            edges += [low, (1 << n) + low % (1 << n - b)]  # with the highest digit too
         others = [*zip(edges, edges, strict=True), *zip(edges, edges[::-1], strict=True)]
         return list(dict.fromkeys([*super().corners(), *others]))
 
@@ -239,7 +247,7 @@ class Machine(pseudo_mersenne.Machine):
     _params: TwoLevelParams
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:
-        cycles = [self._params.start + u - 1 for u in read_at(min(bit // WORD_BITS, COUNT - 1))]
+        cycles = [self._params.start + u - 1 for u in read_at(min(bit // self._params.bits, COUNT - 1))]
         return min(cycles), max(cycles)
 
     def _feed(self, m: Module, control: Control) -> None:
@@ -247,7 +255,8 @@ class Machine(pseudo_mersenne.Machine):
 
     def product(self, m: Module, control: Control) -> tuple[Value, Value]:
         strobes: Callable[..., Value] = control.any
-        self._product = TwoLevelProduct(m, self.i_a, self.i_b, strobes, self._params.start)
+        p = self._params
+        self._product = TwoLevelProduct(m, self.i_a, self.i_b, p.digit, strobes, p.start)
         return self._product.low, self._product.high
 
     def product_register(self, operation: Operation) -> Any:
@@ -260,7 +269,7 @@ class Machine(pseudo_mersenne.Machine):
             case Operation(Kind.COLUMN, (_, k)):
                 return made.columns[k]
             case Operation(Kind.WORD, (K,)):
-                word = made.word if K == 2 * COUNT - 1 else made.word[:WORD_BITS]
+                word = made.word if K == 2 * COUNT - 1 else made.word[: self._params.bits]
                 return [word, made.low] if K >= COUNT else [word]
         raise AssertionError(operation)
 
@@ -269,12 +278,13 @@ def fit(p: int) -> TwoLevel:
     """The design for p. Raises UnsupportedError for a p that is too short or too long, or whose c is too wide or has
     too many signed digits."""
     k = p.bit_length()
-    if not BITS_MIN <= k <= BITS:
-        raise UnsupportedError(f"the modulus must have {BITS_MIN} to {BITS} bits, this one has {k}")
+    if not BITS_MIN <= k <= BITS_MAX:
+        raise UnsupportedError(f"the modulus must have {BITS_MIN} to {BITS_MAX} bits, this one has {k}")
     params = TwoLevelParams(k, (1 << k) - p, COUNT, 1, INTERVAL)
-    if params.C >> C_BITS:
+    if params.C >> params.c_bits:
         raise UnsupportedError(
-            f"C = 2^{BITS - k} (2^{k} - p) has {params.C.bit_length()} bits, at most {C_BITS} are accepted"
+            f"2^{params.n} mod p = 2^{params.n - k} c has {params.C.bit_length()} bits, at most {params.c_bits} are "
+            "accepted"
         )
     count = len(signed_digits(params.C))
     if count > pseudo_mersenne.TERMS_MAX:
@@ -294,7 +304,7 @@ DESIGNS = (
             "Efficient Implementations",
             "Soviet Physics Doklady 7; report", 1963, "array, order of the pairs and folds are ours",
         ),
-        needs=f"p = 2^k - c of {BITS_MIN} to {BITS} bits, 2^{BITS} mod p of at most {C_BITS} bits, few signed digits",
+        needs=f"p = 2^k - c of {BITS_MIN} to {BITS_MAX} bits with c of less than about a quarter and few signed digits",
         settings=(),
         solve=fit,
     ),

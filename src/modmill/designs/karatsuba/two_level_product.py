@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The full product of two numbers of 16 digits of 16 bits, by Karatsuba's trick on two levels.
+"""The full product of two numbers of 16 digits, by Karatsuba's trick on two levels.
 
-x = sum of x_(I,k) Y^I X^k, with four words I of four digits k, X = 2^16, Y = X^4. On either level
+x = sum of x_(I,k) Y^I X^k, with four words I of four digits k of b bits, X = 2^b, Y = X^4. On either level
 
     D_i = x_i y_i;  M_(i,j) = (x_i - x_j) (y_i - y_j) = D_i + D_j - x_i y_j - x_j y_i
     coefficient c = sum of D_i over i, c - i in 0 .. 3;  - sum of M_(i,j) over i < j, i + j = c
@@ -18,8 +18,8 @@ words I and J, digit by digit. Four blocks multiply its digits, six the differen
     cycle LANES[k] + COLUMNS[K]   z_(K,k), the column of Y^K X^k, coefficient K of all w_k and K - 1 of all w_(4 + k)
     cycle WORD + COLUMNS[K]       word K of the product
 
-A difference of digits has 17 bits with its sign, a difference of two such differences 18: the operands of a signed
-block. A column is less than 2^36, so all sums are made modulo 2^36.
+A difference of digits has b + 1 bits with its sign, a difference of two such differences b + 2: with b = 16 the
+operands of a signed block of 18 x 18 bits. Sums are made modulo a power of 2 that is above the largest column.
 
 Columns in lane k: let e_K be the sum of w_k of D_K and of w_(4 + k) of D_(K-1). Then z_(K,k) is R_K = e_K + e_(K-1) +
 e_(K-2) + e_(K-3) less the pairs of column K. R_K = R_(K-1) + e_K - e_(K-4), from four registers with e.
@@ -36,20 +36,14 @@ from modmill.rtl.delay import later
 from modmill.rtl.mux_adder import chosen_sum
 from modmill.rtl.product import one_tile
 
-DIGIT = 16
-"""Bits of a digit."""
 COUNT = 4
 """Digits of a word, and words of a number."""
-WORD_BITS = DIGIT * COUNT
-"""Bits of a word."""
-BITS = WORD_BITS * COUNT
-"""Bits of a number; its highest digit may be 2^DIGIT."""
+DIGIT_MIN, DIGIT_MAX = 4, 16
+"""Bits of a digit: what is carried from a word to the next is less than a word; differences fit a block."""
 PAIRS = tuple(combinations(range(COUNT), 2))
 """The pairs of each level in the order in which they are multiplied, that of the columns to which they belong."""
 INTERVAL = COUNT + len(PAIRS)
 """Cycles of a product, and DSP blocks."""
-WIDE = 36
-"""Bits of a column."""
 TILE = 3
 """Registers of a DSP block."""
 SQUARE = 1 + TILE + 1
@@ -82,16 +76,23 @@ def belongs(u: int) -> range:
     return range(column, column + 1)
 
 
+def column_bits(digit: int) -> int:
+    """Bits of the largest column, for digits of ``digit`` bits and a highest one of at most 2^digit."""
+    most = (1 << digit) - 1
+    return (COUNT**2 * most**2 + 2 * most).bit_length()
+
+
 class TwoLevelProduct:
     """The words of the product of the numbers ``x`` and ``y``, which stand from cycle ``start`` - 1 to ``start`` + 8.
 
-    ``at``: returns a registered strobe of the given cycles, modulo the interval. ``low``, ``high``: words j and
-    COUNT + j of the product in cycle ``start`` + `folding` + j; the highest word has a bit more. Cost: ten blocks; for
-    each operand two multiplexers of a number's words and ten adders of a digit, 30 adders of a column.
+    ``digit``: bits of a digit; the highest digit is at most 2^digit. ``at``: returns a registered strobe of the given
+    cycles, modulo the interval. ``low``, ``high``: words j and COUNT + j of the product in cycle ``start`` + `folding`
+    + j; the highest word has a bit more. Cost: ten blocks; for each operand two multiplexers of a number's words and
+    ten adders of a digit, 30 adders of a column.
     """
 
-    def __init__(self, m: Module, x: Value, y: Value, at: Callable[..., Value], start: int) -> None:
-        self._m = m
+    def __init__(self, m: Module, x: Value, y: Value, digit: int, at: Callable[..., Value], start: int) -> None:
+        self._m, self._digit, self._wide = m, digit, column_bits(digit)
         self._adders = 0
         self._at = lambda *cycles: at(*(start + c for c in cycles))
         words = [self._words(name, number) for name, number in (("x", x), ("y", y))]
@@ -103,10 +104,11 @@ class TwoLevelProduct:
         w = self._coefficients()
         self.columns = [self._lane(k, w[k], w[COUNT + k] if k < COUNT - 1 else None) for k in range(COUNT)]
         self.word = self._resolved()
-        waited: Value = self.word[:WORD_BITS]
+        bits = COUNT * digit
+        waited: Value = self.word[:bits]
         bubble = self._at(WORD + BUBBLE)
         for k in range(COUNT):
-            kept = Signal(WORD_BITS, name=f"low{k}", reset_less=True)
+            kept = Signal(bits, name=f"low{k}", reset_less=True)
             with m.If(~bubble):
                 m.d.sync += kept.eq(waited)
             waited = kept
@@ -116,8 +118,8 @@ class TwoLevelProduct:
 
     def _words(self, name: str, number: Value) -> list[Value]:
         """The differences of the digits of the words `outer`, one cycle after these are in their registers."""
-        m, top = self._m, len(number) - WORD_BITS * (COUNT - 1)
-        words = [number[WORD_BITS * j :][: WORD_BITS if j < COUNT - 1 else top] for j in range(COUNT)]
+        m, digit, bits = self._m, self._digit, COUNT * self._digit
+        words = [number[bits * j :][: bits if j < COUNT - 1 else None] for j in range(COUNT)]
         chosen = []
         for side, choices in ((0, words[:-1]), (1, words[1:])):
             register = Signal(max(map(len, choices)), name=f"{name}_{'ab'[side]}", reset_less=True)
@@ -131,14 +133,14 @@ class TwoLevelProduct:
             chosen.append(register)
         found = []
         for k in range(COUNT):
-            one, two = (register[DIGIT * k :][: DIGIT if k < COUNT - 1 else None] for register in chosen)
-            difference = Signal(DIGIT + 1, name=f"{name}_digit{k}", reset_less=True)
+            one, two = (register[digit * k :][: digit if k < COUNT - 1 else None] for register in chosen)
+            difference = Signal(digit + 1, name=f"{name}_digit{k}", reset_less=True)
             m.d.sync += difference.eq(one - two)
             found.append(difference)
         return found
 
     def _difference(self, operand: int, word: list[Value], i: int, j: int) -> Value:
-        out = Signal(DIGIT + 2, name=f"{'xy'[operand]}_pair{i}{j}", reset_less=True)
+        out = Signal(self._digit + 2, name=f"{'xy'[operand]}_pair{i}{j}", reset_less=True)
         self._m.d.sync += out.eq(word[i].as_signed() - word[j].as_signed())
         return out
 
@@ -151,7 +153,7 @@ class TwoLevelProduct:
     # ---- coefficients of X
 
     def _sum(self, name: str, value: Value) -> Signal:
-        out = Signal(WIDE, name=name, reset_less=True)
+        out = Signal(self._wide, name=name, reset_less=True)
         self._m.d.sync += out.eq(value)
         return out
 
@@ -181,16 +183,14 @@ class TwoLevelProduct:
 
     # ---- columns
 
-    def _chosen(
-        self, a: Value, choose: Value, b: Value, c: Value, width: int = WIDE, *, inverts: bool = False
-    ) -> Value:
+    def _chosen(self, a: Value, choose: Value, b: Value, c: Value, width: int = 0, *, inverts: bool = False) -> Value:
         self._adders += 1
-        return chosen_sum(self._m, a, choose, b, c, width, number=self._adders, inverts=inverts)
+        return chosen_sum(self._m, a, choose, b, c, width or self._wide, number=self._adders, inverts=inverts)
 
     def _lane(self, k: int, w: Value, above: Value | None) -> Signal:
         """Column K of lane k in cycle LANES[k] + COLUMNS[K]. ``w``: w_k; ``above``: w_(4 + k)."""
         m, lane = self._m, LANES[k]
-        zero = Const(0, WIDE)
+        zero = Const(0, self._wide)
 
         def at(*cycles: int) -> Value:
             return self._at(*(lane + c for c in cycles))
@@ -205,7 +205,7 @@ class TwoLevelProduct:
         squares = range(COUNT)
         # ---- e_K in cycle 1 + K; for K >= 4 e_K - e_(K - 4) - 1
         before = gated(above, at(*range(COUNT, INTERVAL)), "before") if above is not None else zero
-        e = Signal(WIDE, name=f"lane{k}_e", reset_less=True)
+        e = Signal(self._wide, name=f"lane{k}_e", reset_less=True)
         line: list[Value] = [e]
         for j in range(COUNT):
             line.append(later(m, line[-1], f"lane{k}_e{j}"))
@@ -213,10 +213,14 @@ class TwoLevelProduct:
         m.d.sync += e.eq(self._chosen(before, others, line[COUNT - 1], w, inverts=True))
         # ---- R_K in cycle COLUMNS[K] - 1
         late = COLUMNS[COUNT - 1] - 2  # the first cycle in which R_(COUNT - 1) is there
-        total = Signal(WIDE, name=f"lane{k}_R", reset_less=True)
+        total = Signal(self._wide, name=f"lane{k}_R", reset_less=True)
         choose = at(*(late - c for c in range(1, COUNT + 1)))
         added = self._chosen(
-            Cat(Const(1, 1), total), choose, Cat(Const(0, 1), line[COUNT - 1]), Cat(Const(1, 1), line[COUNT]), WIDE + 1
+            Cat(Const(1, 1), total),
+            choose,
+            Cat(Const(0, 1), line[COUNT - 1]),
+            Cat(Const(1, 1), line[COUNT]),
+            self._wide + 1,
         )
         with m.If(~at(late)):
             m.d.sync += total.eq(added[1:])
@@ -226,10 +230,10 @@ class TwoLevelProduct:
         second = at(COUNT + PAIRS.index((1, 2)) + 1)
         carried: Value = zero
         if above is not None:
-            pairs = Signal(WIDE, name=f"lane{k}_pairs_above", reset_less=True)
+            pairs = Signal(self._wide, name=f"lane{k}_pairs_above", reset_less=True)
             m.d.sync += pairs.eq(self._chosen(gated(above, at(*squares), "pair_above"), second, pairs, zero))
             carried = pairs
-        pairs = Signal(WIDE, name=f"lane{k}_pairs", reset_less=True)
+        pairs = Signal(self._wide, name=f"lane{k}_pairs", reset_less=True)
         m.d.sync += pairs.eq(self._chosen(gated(w, at(*squares), "pair"), second, pairs, carried))
         return self._sum(f"lane{k}_z", total - pairs)
 
@@ -237,25 +241,25 @@ class TwoLevelProduct:
 
     def _resolved(self) -> Signal:
         """Word K in cycle WORD + COLUMNS[K]."""
-        m = self._m
+        m, digit, bits = self._m, self._digit, COUNT * self._digit
         base = LANES[0]
         digits: list[Value] = []
         carry: Value = Const(0, 1)
         for k, column in enumerate(self.columns):
             # column K of lane k in cycle base + k - 1 + COLUMNS[K]; the sum a cycle later
             waited = self._later(f"lane{k}_waited", column, base + max(0, k - 1) - LANES[k])
-            total = Signal(WIDE + 1, name=f"sum{k}", reset_less=True)
+            total = Signal(self._wide + 1, name=f"sum{k}", reset_less=True)
             if k:
                 m.d.sync += total.eq(waited + carry)
             else:
                 total = waited
-            carry = total[DIGIT:]
-            digits.append(self._later(f"digit{k}_waited", total[:DIGIT], COUNT - 1 - k))
+            carry = total[digit:]
+            digits.append(self._later(f"digit{k}_waited", total[:digit], COUNT - 1 - k))
         # all digits in cycle base + COUNT - 1 + COLUMNS[K]
         at = lambda *cycles: self._at(*(base + COUNT - 1 + c for c in cycles))  # noqa: E731
-        word = Signal(WORD_BITS + 1, name="word", reset_less=True)
+        word = Signal(bits + 1, name="word", reset_less=True)
         over, bit = Signal(len(carry), name="over", reset_less=True), Signal(name="word_carry", reset_less=True)
-        total = Signal(WORD_BITS + 2, name="word_sum")
+        total = Signal(bits + 2, name="word_sum")
         m.d.comb += total.eq(Cat(Const(1, 1), *digits) + Cat(bit, over))
         m.d.sync += word.eq(Cat(total[1:-1], (total[-1] | carry[0]) & at(COLUMNS[-1])))
         with m.If(~at(BUBBLE)):
