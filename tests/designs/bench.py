@@ -29,14 +29,16 @@ async def load_modulus(ctx, core, words):
         ctx.set(core.k_valid, 0)
 
 
-async def offer(ctx, core, a, b):
-    """Offer operands until a cycle in which they are accepted, and stay in it."""
+async def offer(ctx, core, a, b, note=lambda: None):
+    """Offer operands until a cycle in which they are accepted, and stay in it; ``note`` is called in each cycle."""
     ctx.set(core.i_a, a)
     if hasattr(core, "i_b"):
         ctx.set(core.i_b, b)
     ctx.set(core.i_valid, 1)
+    note()
     while not ctx.get(core.i_ready):
         await ctx.tick()
+        note()
 
 
 def run(core, pairs, limit=5000, load=None, early=0):
@@ -49,15 +51,20 @@ def run(core, pairs, limit=5000, load=None, early=0):
 def run_loads(core, loads, limit=5000, early=0):
     """What `run` returns, for each of ``loads``, (words of a modulus, pairs), one after another."""
 
+    def read(ctx, signal):
+        return [ctx.get(s) for s in signal] if isinstance(signal, list) else ctx.get(signal)
+
     async def product(ctx, a, b):
-        await offer(ctx, core, a, b)
-        seen = {}
+        first = [(name, signal, at - early) for name, signal, at in core.probes if at <= early]
+        past = []  # what the probes of cycles before the acceptance see while the operands are offered
+        await offer(ctx, core, a, b, lambda: past.append({name: read(ctx, signal) for name, signal, _ in first}))
+        seen = {name: past[at - 1][name] for name, _, at in first if 1 - at <= len(past)}
         for cycle in range(1, limit):
             await ctx.tick()
             ctx.set(core.i_valid, 0)
             for name, signal, at in core.probes:
                 if at - early == cycle:
-                    seen[name] = [ctx.get(s) for s in signal] if isinstance(signal, list) else ctx.get(signal)
+                    seen[name] = read(ctx, signal)
             if ctx.get(core.o_valid):
                 result = ctx.get(core.o_r)
                 await ctx.tick()

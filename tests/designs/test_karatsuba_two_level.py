@@ -16,14 +16,14 @@ P, K1 = 2**255 - 19, 2**256 - 2**32 - 977
 SMALL = 2**61 - 1
 
 
-@pytest.mark.parametrize("p", [P, K1, SMALL, 2**52 - 5])
+@pytest.mark.parametrize("p", [P, K1, 2**52 - 5])
 def test_the_machine_computes_what_the_algorithm_computes(p):
     """Every product, column and word; the largest operands and corners."""
     fitted = fit(p)
     top, corners = fitted.params.limit - 1, fitted.corners()
     edges = [(top, top), corners[-1], *random.Random(1).sample(corners, 2 if p > SMALL else 8)]
     for seen in judge(fitted, [*edges, *operands(fitted.contract("native"), 2)]):
-        assert len(seen) >= len(fitted.schedule.steps) - 2 * INTERVAL
+        assert len(seen) == len(fitted.schedule.steps)
 
 
 @pytest.mark.parametrize("p", [P, K1, 2**250 - 207, 2**200 - 75, 2**127 - 1, SMALL, 2**52 - 5, 2**50 - 1])
@@ -63,13 +63,13 @@ def test_a_column_that_is_a_bit_narrower_is_noticed(monkeypatch):
 
 def test_results_wait_and_operands_pause():
     fitted = fit(SMALL)
-    pairs = operands(fitted.contract("native"), 4)
-    for idle, stall in ((60, 0), (97, 23)):
+    pairs = operands(fitted.contract("native"), 3)
+    for idle, stall in ((51, 0), (57, 23)):
         found = run_slowly(fitted.component(), pairs, idle=idle, stall=stall)
         assert [v % SMALL for v in found] == [a * b % SMALL for a, b in pairs]
 
 
-@pytest.mark.parametrize("p", [P, SMALL, 2**50 - 1])
+@pytest.mark.parametrize("p", [P, 2**50 - 1])
 def test_the_plain_form_is_canonical(p):
     fitted = fit(p)
     pairs = [(p - 1, p - 1), (0, p - 1), (1, 1), *operands(fitted.contract("plain"), 1)]

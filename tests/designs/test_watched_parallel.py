@@ -103,11 +103,13 @@ def watch(core, pairs, load):
                 await ctx.tick()
                 cycle += 1
             ctx.set(core.k_valid, 0)
-        due, offered = {}, False
+        due, offered, past = {}, False, []
         for name, register, at in core.probes:
             for when in range(at - 2, at + 2):
                 due.setdefault(when, []).append((name, register))
+        before = [(when, *probe) for when, probes in due.items() if when < 0 for probe in probes]
         while len(accepted) < len(pairs) or cycle <= accepted[-1] + max(due):
+            past.append({name: value(ctx, register) for _, name, register in before})
             alone = len(accepted) <= ALONE
             if len(accepted) < len(pairs) and not (alone and accepted and cycle <= accepted[-1] + max(due)):
                 begins = (cycle + core.lead) % core.period == 0 if core.lead else ctx.get(core.i_ready)
@@ -118,6 +120,8 @@ def watch(core, pairs, load):
             if offered and ctx.get(core.i_ready):
                 accepted.append(cycle)
                 offered = False
+                for when, name, _ in before:
+                    found.setdefault(name, {}).setdefault(when, []).append(past[when - 1][name])
             for start in accepted:
                 for name, register in due.get(cycle - start, ()):
                     found.setdefault(name, {}).setdefault(cycle - start, []).append(value(ctx, register))
