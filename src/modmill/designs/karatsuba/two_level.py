@@ -5,10 +5,10 @@
 Source:  A. A. Karatsuba, Y. P. Ofman: Multiplication of Multidigit Numbers on Automata. Soviet Physics Doklady 7, 1963;
          for pairs of digits A. Weimerskirch, C. Paar: Generalizations of the Karatsuba Algorithm for Efficient
          Implementations. 2003; the reduction as in `pseudo_mersenne`. The array and its order of pairs are ours.
-Formula: x y as in `two_level_product`, with 16 digits of b = ceil(k / 16) bits, n = 16 b;
+Formula: x y as in `two_level_product`, with 16 digits of b = ceil(k / 16) bits, at least 5, n = 16 b;
          C = 2^(n - k) c, 2^n = C (mod p);
          v_1 = x y mod 2^n + floor(x y / 2^n) C, v = v_1 mod 2^n + floor(v_1 / 2^n) C
-Range:   x, y, v < 2^n + 2^(n - b): the highest digit is at most 2^b; C < 2^(4 b - 1): floor(v_1 / 2^n) is one word
+Range:   x, y, v < 2^n + 2^(n - b): the highest digit is at most 2^b; C < 2^(7 b), so two folds suffice
 
 Ten DSP blocks take a product every ten cycles: 100 multiplications of digits in place of 256.
 """
@@ -51,8 +51,10 @@ from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.digit_serial import Control
 from modmill.schedule import Operation, Operations, Schedule, Step
 
-BITS_MIN, BITS_MAX = (DIGIT_MIN - 1) * COUNT**2 + 2, DIGIT_MAX * COUNT**2
-"""Fewest and most bits of p; with one bit less, 2^(n - k) is too wide for C."""
+HALVES = 2 * COUNT
+"""Halves of the words of a number: the digits of the folds."""
+BITS_MIN, BITS_MAX = 2 * DIGIT_MIN * (HALVES - 2) + 1, DIGIT_MAX * COUNT**2
+"""Fewest and most bits of p; with fewer, two halves of p are zero."""
 
 
 class Kind(Operations):
@@ -61,7 +63,8 @@ class Kind(Operations):
     SQUARES = "D{}"  # the products of digits
     PAIRS = "M{}"  # the products of differences of digits
     COLUMN = "z{}"
-    WORD = "h{}"  # word j, for j >= 4 with word j - 4
+    WORD = "h{}"  # both halves of word K
+    HALF = "d{}"  # half j of the lower words, and of the higher ones
 
 
 class TwoLevelParams(Params):
@@ -70,23 +73,19 @@ class TwoLevelParams(Params):
     @property
     def digit(self) -> int:
         """Bits of a digit."""
-        return -(-self.k // COUNT**2)
+        return max(DIGIT_MIN, -(-self.k // COUNT**2))
 
     @property
     def bits(self) -> int:
-        return COUNT * self.digit
+        return 2 * self.digit
 
     @property
     def c_bits(self) -> int:
-        """Most bits of C."""
-        return self.bits - 1
+        """Most bits of C: after two folds numbers are operands again."""
+        return 7 * self.digit
 
     @property
     def starts(self) -> int:
-        return 1
-
-    @property
-    def lanes(self) -> int:
         return 1
 
     @property
@@ -105,18 +104,20 @@ class TwoLevelParams(Params):
 
     @property
     def high_bits(self) -> int:
-        return (self.bounds[0] - 1 >> self.n + self.bits * (COUNT - 1)).bit_length()
+        return self.bits + 1
 
-    @property
-    def over_bits(self) -> int:
-        """Bits of floor(v_1 / 2^n)."""
-        return (self.bounds[1] - 1 >> self.n).bit_length()
+    def over_bits(self, k: int) -> int:
+        """Bits of the highest half of what is above 2^n after fold k."""
+        return min(self.bits, (self.bounds[k] - 1 >> self.n).bit_length())
 
     def serial_folds(self) -> list[SerialFold]:
         return [
-            SerialFold(COUNT, self.bits, self.C, high, final=k > 0, gaps=False)
-            for k, high in enumerate((self.high_bits, self.over_bits))
-        ]
+            SerialFold(
+                HALVES, self.bits, self.C, self.over_bits(k) if k else self.high_bits, final=k == self.folds - 1,
+                gaps=True,
+            )
+            for k in range(self.folds)
+        ]  # fmt: skip
 
     def product_steps(self) -> Iterator[Step]:
         """The steps up to the words. The digits of outer pair u are multiplied in the cycles of `Kind.SQUARES`."""
@@ -130,9 +131,10 @@ class TwoLevelParams(Params):
                 reads = [kind(u) for u in found for kind in (Kind.SQUARES, Kind.PAIRS)]
                 yield Kind.COLUMN(K, k).on(f"lane {k}", self.start + LANES[k] + at - 1, 1, reads, busy=1)
             reads = [Kind.COLUMN(K, k) for k in range(COUNT)]
-            if K >= COUNT:
-                reads.append(Kind.WORD(K - COUNT))
-            yield Kind.WORD(K).on("carries", self.start + WORD + at - 1, 1, reads, busy=1)
+            yield Kind.WORD(K).on("carries", self.start + WORD + at - 2, 2, reads, busy=1)
+        for j in range(HALVES):
+            reads = [Kind.WORD(j // 2), Kind.WORD(COUNT + j // 2)]
+            yield Kind.HALF(j).on("memories", self.folding + j - 1, 1, reads)
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -141,12 +143,12 @@ class TwoLevelParams(Params):
     def steps(self) -> Iterator[Step]:
         """All steps of one product."""
         yield from self.product_steps()
-        before = [Kind.WORD(COUNT + j) for j in range(COUNT)]
+        before = [Kind.HALF(j) for j in range(HALVES)]
         for k, at, unit in self.placed_folds():
-            for j in range(COUNT):
+            for j in range(HALVES):
                 yield Folds.FOLD(k, j).on(f"fold {k}", at + j, unit.latency, [before[j]], busy=1)
-            before = [Folds.FOLD(k, j) for j in range(COUNT)]
-        last = self.folded + COUNT - 1
+            before = [Folds.FOLD(k, j) for j in range(HALVES)]
+        last = self.folded + HALVES - 1
         yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, before)
 
 
@@ -210,14 +212,16 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
             [outer_[k][K] + (outer_[COUNT + k][K - 1] if K else 0) for k in range(COUNT)] for K in range(2 * COUNT)
         ]
         yield from ((f"z{K}.{k}", column) for K, four in enumerate(columns) for k, column in enumerate(four))
-        v = join((join(four, digit) for four in columns), bits)
-        words = split(v, bits, 2 * COUNT)
-        yield from ((f"h{K}", words[K::-COUNT]) for K in range(2 * COUNT))
-        v = fold(v, p.n, p.C)
-        both = (split(half, bits, COUNT) for half in (v % (1 << p.n), v >> p.n))
-        yield from ((f"v1.{j}", list(pair)) for j, pair in enumerate(zip(*both, strict=True)))
-        v = fold(v, p.n, p.C)
-        yield from ((f"v2.{j}", [word]) for j, word in enumerate(split(v, bits, COUNT)))
+        v = join((join(four, digit) for four in columns), 2 * bits)
+        halves = split(v, bits, 2 * HALVES)
+        yield from ((f"h{K}", halves[2 * K : 2 * K + 2]) for K in range(2 * COUNT))
+        yield from ((f"d{j}", [halves[j], halves[HALVES + j]]) for j in range(HALVES))
+        for k in range(1, p.folds + 1):
+            v = fold(v, p.n, p.C)
+            if k < p.folds:
+                both = (split(half, bits, HALVES) for half in (v % (1 << p.n), v >> p.n))
+                yield from ((f"v{k}.{j}", list(pair)) for j, pair in enumerate(zip(*both, strict=True)))
+        yield from ((f"v{p.folds}.{j}", [half]) for j, half in enumerate(split(v, bits, HALVES)))
         yield "v", v
 
     def facts(self) -> list[tuple[str, str]]:
@@ -247,7 +251,7 @@ class Machine(pseudo_mersenne.Machine):
     _params: TwoLevelParams
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:
-        cycles = [self._params.start + u - 1 for u in read_at(min(bit // self._params.bits, COUNT - 1))]
+        cycles = [self._params.start + u - 1 for u in read_at(min(bit // (2 * self._params.bits), COUNT - 1))]
         return min(cycles), max(cycles)
 
     def _feed(self, m: Module, control: Control) -> None:
@@ -268,9 +272,10 @@ class Machine(pseudo_mersenne.Machine):
                 return list(made.pairs.values())
             case Operation(Kind.COLUMN, (_, k)):
                 return made.columns[k]
-            case Operation(Kind.WORD, (K,)):
-                word = made.word if K == 2 * COUNT - 1 else made.word[: self._params.bits]
-                return [word, made.low] if K >= COUNT else [word]
+            case Operation(Kind.WORD):
+                return made.word
+            case Operation(Kind.HALF):
+                return [made.low, made.high]
         raise AssertionError(operation)
 
 
@@ -280,7 +285,7 @@ def fit(p: int) -> TwoLevel:
     k = p.bit_length()
     if not BITS_MIN <= k <= BITS_MAX:
         raise UnsupportedError(f"the modulus must have {BITS_MIN} to {BITS_MAX} bits, this one has {k}")
-    params = TwoLevelParams(k, (1 << k) - p, COUNT, 1, INTERVAL)
+    params = TwoLevelParams(k, (1 << k) - p, HALVES, 1, INTERVAL)
     if params.C >> params.c_bits:
         raise UnsupportedError(
             f"2^{params.n} mod p = 2^{params.n - k} c has {params.C.bit_length()} bits, at most {params.c_bits} are "
@@ -304,7 +309,7 @@ DESIGNS = (
             "Efficient Implementations",
             "Soviet Physics Doklady 7; report", 1963, "array, order of the pairs and folds are ours",
         ),
-        needs=f"p = 2^k - c of {BITS_MIN} to {BITS_MAX} bits with c of less than about a quarter and few signed digits",
+        needs=f"p = 2^k - c of {BITS_MIN} to {BITS_MAX} bits with c of less than about 7/16 of them, few signed digits",
         settings=(),
         solve=fit,
     ),

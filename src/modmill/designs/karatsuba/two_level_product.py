@@ -17,6 +17,7 @@ words I and J, digit by digit. Four blocks multiply its digits, six the differen
     cycle u + LANES[k]  w_k and w_(4 + k), the coefficients of X^k and X^(4 + k) of outer square or pair u, in lane k
     cycle LANES[k] + COLUMNS[K]   z_(K,k), the column of Y^K X^k, coefficient K of all w_k and K - 1 of all w_(4 + k)
     cycle WORD + COLUMNS[K]       word K of the product
+    cycle `folding` + j           halves j of the lower four words and of the higher ones, through memories
 
 A difference of digits has b + 1 bits with its sign, a difference of two such differences b + 2: with b = 16 the
 operands of a signed block of 18 x 18 bits. Sums are made modulo a power of 2 that is above the largest column.
@@ -31,15 +32,17 @@ from collections.abc import Callable
 from itertools import combinations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.memory import Memory
 
 from modmill.rtl.delay import later
+from modmill.rtl.free_running import free_running
 from modmill.rtl.mux_adder import chosen_sum
 from modmill.rtl.product import one_tile
 
 COUNT = 4
 """Digits of a word, and words of a number."""
-DIGIT_MIN, DIGIT_MAX = 4, 16
-"""Bits of a digit: what is carried from a word to the next is less than a word; differences fit a block."""
+DIGIT_MIN, DIGIT_MAX = 5, 16
+"""Bits of a digit: what is carried from a word to the next is less than half a word; differences fit a block."""
 PAIRS = tuple(combinations(range(COUNT), 2))
 """The pairs of each level in the order in which they are multiplied, that of the columns to which they belong."""
 INTERVAL = COUNT + len(PAIRS)
@@ -52,7 +55,7 @@ LANES = (PAIR + 2, PAIR + 1, PAIR + 2, PAIR + 2)
 COLUMNS = (6, 7, 8, 10, 11, 12, 13, 14)
 """Column 3 waits a cycle, because it has two pairs."""
 BUBBLE = COLUMNS[3] - 1
-WORD = PAIR + 2 + COUNT
+WORD = PAIR + 2 + COUNT + 1
 """Of the words; the lowest COUNT words wait for the others."""
 
 
@@ -86,9 +89,9 @@ class TwoLevelProduct:
     """The words of the product of the numbers ``x`` and ``y``, which stand from cycle ``start`` - 1 to ``start`` + 8.
 
     ``digit``: bits of a digit; the highest digit is at most 2^digit. ``at``: returns a registered strobe of the given
-    cycles, modulo the interval. ``low``, ``high``: words j and COUNT + j of the product in cycle ``start`` + `folding`
-    + j; the highest word has a bit more. Cost: ten blocks; for each operand two multiplexers of a number's words and
-    ten adders of a digit, 30 adders of a column.
+    cycles, modulo the interval. ``low``, ``high``: halves j of the lower four words of the product and of the others,
+    in cycle ``start`` + `folding` + j; the highest half has a bit more. Cost: ten blocks; for each operand two
+    multiplexers of a number's words and ten adders of a digit, 30 adders of a column; two memories of four words.
     """
 
     def __init__(self, m: Module, x: Value, y: Value, digit: int, at: Callable[..., Value], start: int) -> None:
@@ -104,15 +107,8 @@ class TwoLevelProduct:
         w = self._coefficients()
         self.columns = [self._lane(k, w[k], w[COUNT + k] if k < COUNT - 1 else None) for k in range(COUNT)]
         self.word = self._resolved()
-        bits = COUNT * digit
-        waited: Value = self.word[:bits]
-        bubble = self._at(WORD + BUBBLE)
-        for k in range(COUNT):
-            kept = Signal(bits, name=f"low{k}", reset_less=True)
-            with m.If(~bubble):
-                m.d.sync += kept.eq(waited)
-            waited = kept
-        self.low, self.high = waited, self.word
+        """The lower and the upper half of the word; the upper one with a bit more."""
+        self.low, self.high = self._halves()
 
     # ---- operands and products
 
@@ -239,9 +235,9 @@ class TwoLevelProduct:
 
     # ---- carries
 
-    def _resolved(self) -> Signal:
-        """Word K in cycle WORD + COLUMNS[K]."""
-        m, digit, bits = self._m, self._digit, COUNT * self._digit
+    def _resolved(self) -> list[Value]:
+        """Both halves of word K in cycle WORD + COLUMNS[K]."""
+        m, digit, half = self._m, self._digit, 2 * self._digit
         base = LANES[0]
         digits: list[Value] = []
         carry: Value = Const(0, 1)
@@ -255,20 +251,60 @@ class TwoLevelProduct:
                 total = waited
             carry = total[digit:]
             digits.append(self._later(f"digit{k}_waited", total[:digit], COUNT - 1 - k))
+
         # all digits in cycle base + COUNT - 1 + COLUMNS[K]
-        at = lambda *cycles: self._at(*(base + COUNT - 1 + c for c in cycles))  # noqa: E731
-        word = Signal(bits + 1, name="word", reset_less=True)
+        def at(*cycles: int) -> Value:
+            return self._at(*(base + COUNT - 1 + c for c in cycles))
+
+        lower, upper = Cat(*digits[: COUNT // 2]), Cat(*digits[COUNT // 2 :])
         over, bit = Signal(len(carry), name="over", reset_less=True), Signal(name="word_carry", reset_less=True)
-        total = Signal(bits + 2, name="word_sum")
-        m.d.comb += total.eq(Cat(Const(1, 1), *digits) + Cat(bit, over))
-        m.d.sync += word.eq(Cat(total[1:-1], (total[-1] | carry[0]) & at(COLUMNS[-1])))
+        total = Signal(half + 2, name="lower_sum")
+        m.d.comb += total.eq(Cat(Const(1, 1), lower) + Cat(bit, over))
         with m.If(~at(BUBBLE)):
-            m.d.sync += [over.eq(carry), bit.eq(total[-1])]
+            m.d.sync += [over.eq(carry), bit.eq(total[-1] & upper.all())]
         with m.If(at(COLUMNS[0] - 1)):
             m.d.sync += [over.eq(0), bit.eq(0)]
-        return word
+        # the upper half a cycle later
+        lower_later, upper_later, between, top = (
+            later(m, value, f"{name}_later")
+            for name, value in (
+                ("lower", total[1:-1]), ("upper", upper), ("between", total[-1]),
+                ("top", carry[0] & at(COLUMNS[-1])),
+            )
+        )  # fmt: skip
+        out = Signal(half + 1, name="upper_sum", reset_less=True)
+        sum_ = Signal(half + 1, name="upper_total")
+        m.d.comb += sum_.eq(upper_later + between)
+        m.d.sync += out.eq(Cat(sum_[:-1], (sum_[-1] & at(COLUMNS[-1] + 1)) | top))
+        return [later(m, lower_later, "lower_half"), out]
+
+    def _halves(self) -> list[Value]:
+        """Half j of the lower words and of the higher ones in cycle `folding` + j; zero behind them."""
+        m, half = self._m, 2 * self._digit
+        write = free_running(range(2 * COUNT), name="word_written")
+        read = free_running(range(2 * COUNT), name="half_read")
+        m.d.sync += [
+            write.eq(Mux(self._at(WORD + COLUMNS[0] - 1), 0, Mux(self._at(WORD + BUBBLE), write, write + 1))),
+            read.eq(Mux(self._at(folding() - 2), 0, read + 1)),
+        ]
+        found: list[Value] = []
+        for name, columns in (("low", COLUMNS[:COUNT]), ("high", COLUMNS[COUNT:])):
+            bits = 2 * half + (name == "high")
+            memory = Memory(shape=bits, depth=COUNT, init=[])
+            m.submodules[f"{name}_order"] = memory
+            into, out = memory.write_port(), memory.read_port(domain="comb")
+            m.d.comb += [
+                into.addr.eq(write), into.data.eq(Cat(*self.word)[:bits]), out.addr.eq(read[1:]),
+                into.en.eq(self._at(*(WORD + c for c in columns))),
+            ]  # fmt: skip
+            digit = Signal(half + (name == "high"), name=f"{name}_half", reset_less=True)
+            m.d.sync += digit.eq(Mux(read[0], out.data[half:], out.data[:half]))
+            with m.If(self._at(*(folding() + c for c in range(2 * COUNT - 1, INTERVAL - 1)))):
+                m.d.sync += digit.eq(0)
+            found.append(digit)
+        return found
 
 
 def folding() -> int:
-    """Cycle of the lowest words of both halves."""
-    return WORD + COLUMNS[COUNT]
+    """Cycle of the lowest half words: the lowest high one has passed its memory."""
+    return WORD + COLUMNS[COUNT] + 2
