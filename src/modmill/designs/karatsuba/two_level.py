@@ -111,10 +111,11 @@ class TwoLevelParams(Params):
         return min(self.bits, (self.bounds[k] - 1 >> self.n).bit_length())
 
     def serial_folds(self) -> list[SerialFold]:
+        # no gaps: what enters the first fold is zero behind a number, and so is what is above 2^n behind its halves
         return [
             SerialFold(
                 HALVES, self.bits, self.C, self.over_bits(k) if k else self.high_bits, final=k == self.folds - 1,
-                gaps=True,
+                gaps=False,
             )
             for k in range(self.folds)
         ]  # fmt: skip
