@@ -60,6 +60,7 @@ class LoadedTables(Tables):
         )
         self._take = Signal(name="load_take")
         m.d.sync += self._take.eq(take)
+        self._later_word = later(m, self._word, "load_word_written")
         self._places: dict[int, Value] = {}
 
     def written(self, name: str) -> Value:
@@ -79,14 +80,13 @@ class LoadedTables(Tables):
         return out
 
     def _turned(self, cycle: int) -> Value:
-        """The address of the value that is written, for tables of this cycle."""
+        """The address of the value that is written, a cycle after `port`, for tables of this cycle."""
         by = (cycle - 1) % self._n
         if by not in self._places:
-            place = Signal(range(self._n), name=f"load_place{by}")
+            place = Signal(range(self._n), name=f"load_place{by}", reset_less=True)
             total = Signal(range(2 * self._n), name=f"load_total{by}")
-            self._m.d.comb += [
-                total.eq(self._digit + by), place.eq(Mux(total < self._n, total, total - self._n)),
-            ]  # fmt: skip
+            self._m.d.comb += total.eq(self._digit + by)
+            self._m.d.sync += place.eq(Mux(total < self._n, total, total - self._n))
             self._places[by] = place
         return self._places[by]
 
@@ -96,9 +96,11 @@ class LoadedTables(Tables):
         self._m.submodules[f"{name}_ram"] = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
         self._m.d.comb += [
-            write.addr.eq(self._turned(table.cycle)), write.data.eq(self._word), write.en.eq(self.written(name)),
-            read.addr.eq(self._place),
+            write.addr.eq(self._turned(table.cycle)), write.data.eq(self._later_word), read.addr.eq(self._place),
         ]  # fmt: skip
+        enable = Signal(name=f"{name}_write")
+        self._m.d.sync += enable.eq(self.written(name))
+        self._m.d.comb += write.en.eq(enable)
         return later(self._m, read.data, name)
 
 
