@@ -137,6 +137,8 @@ def test_systems_that_cannot_be_are_refused(four, system):
         System([])
     with pytest.raises(ValueError, match="has no module one_bus"):
         System([replace(part, verilog="")])
+    with pytest.raises(ValueError, match="build one without --bus-clock separate"):
+        replace(part, device=replace(part.device, separate=True))
 
 
 def test_firmware_that_is_none_or_too_long_is_refused(four, system):

@@ -48,6 +48,10 @@ class Part:
     verilog: str
     number: int
 
+    def __post_init__(self) -> None:
+        if self.device.separate:
+            raise ValueError(f"a system and a board have one clock; build {self.top} without --bus-clock separate")
+
     @property
     def top(self) -> str:
         """Name of the device."""
