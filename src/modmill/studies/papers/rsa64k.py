@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from statistics import median
 from typing import Any
 
 from modmill.designs import design
@@ -256,6 +257,8 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
             clock = ours.mhz
             first = first or clock
             share = None if clock is None or first is None else 100 * clock / first
+            around = _circuit(bench, name, row.bits, redundant).clocks
+            no_clock = NOT_ROUTED + (f"; the circuit around it: {median(around):.1f} MHz" if around else "")
             lines += cells(
                 _name(row, redundant),
                 ("cycles a product, interval", row.bits // R + 1, ours.interval, shown(ours.seen_interval), extra),
@@ -263,9 +266,9 @@ def _ours(bench: Bench, title: str, name: str, table: Mapping[bool, Sequence[Imp
                  "operands into registers, X y_0, then the iterations"),
                 ("LUT", None, None, shown(ours.resource("lut"))),
                 ("FF", None, None, shown(ours.resource("ff"))),
-                ("clock (MHz)", row.mhz, None, shown(clock), seeds(ours) if ours.clocks else NOT_ROUTED),
+                ("clock (MHz)", row.mhz, None, shown(clock), seeds(ours) if ours.clocks else no_clock),
                 ("clock, % of that for 64 bits", round(100 * row.mhz / rows[0].mhz, 1), None, shown(share),
-                 routed_by(share) or ("" if share else NOT_ROUTED)),
+                 routed_by(share) or ("" if share else no_clock)),
             )  # fmt: skip
     return Section(
         f"Our {name} beside {title.split(':')[0]}",
