@@ -113,7 +113,7 @@ def watch(core, pairs, load):
             alone = len(accepted) <= ALONE
             if len(accepted) < len(pairs) and not (alone and accepted and cycle <= accepted[-1] + max(due)):
                 begins = (cycle + core.lead) % core.period == 0 if core.lead else ctx.get(core.i_ready)
-                offered = offered or begins or not alone
+                offered = offered or ((begins or not alone) and len(past) > -min(due))
             ctx.set(core.i_valid, offered)
             for port, number in zip(ports, pairs[len(accepted)] if offered else (None, None), strict=False):
                 ctx.set(port, number if offered else rnd.getrandbits(len(port)))

@@ -19,6 +19,7 @@ from modmill.flow.tools import ToolError
 from modmill.report.rows import Store, append, read
 from modmill.studies.exploring.workers import kill, tree
 from modmill.studies.race import cores as race_module
+from modmill.studies.race import measure
 from modmill.studies.race.cores import race
 from processes import alive
 
@@ -41,7 +42,7 @@ def made(tmp_path, monkeypatch):
         calls.append(("route", seed))
         return Routed(100.0 + seed, 100.0 + seed, 175.0, None, {}, 1.0, seed, target.name, "nextpnr")
 
-    monkeypatch.setattr(race_module, "verify_core", verify)
+    monkeypatch.setattr(measure, "verify_core", verify)
     monkeypatch.setattr(race_module.synthesise, "synthesise", synthesise)
     monkeypatch.setattr(race_module.backends.route, "route", route)
     store = functools.partial(Store, shipped=tmp_path / "results")
@@ -110,7 +111,7 @@ def test_failures_stay_with_their_design(made, monkeypatch):
     def synthesise(verilog, top, target, workdir):
         raise ToolError("yosys: out of patience")
 
-    monkeypatch.setattr(race_module, "verify_core", verify)
+    monkeypatch.setattr(measure, "verify_core", verify)
     found = race("2^61-1", ["sor-1m-p", "sor-2m"], settings=SMALL)
     assert [s.state for s in found] == ["ready", "failed"]
     assert found[1].note == "product 1 is wrong"
