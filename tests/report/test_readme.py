@@ -54,7 +54,7 @@ VALUES = (lambda n: -n["us"], lambda n: n["per_dsp"] or 0, lambda n: -(n["lut"] 
     [
         ("P-256", "P-256", False, ()),
         ("secp256k1", "secp256k1", False, ()),
-        ("built in", "secp256k1", False, ("pseudo-mersenne", "karatsuba")),
+        ("built in", "secp256k1", False, ("pseudo-mersenne", "karatsuba", "karatsuba-two-level")),
         ("loaded", None, True, ()),
     ],
 )
