@@ -70,7 +70,7 @@ class JobControl(wiring.Component):
     `Crossing`. ``irq`` is high while an enabled event stands in
     IRQ_STATUS. ``forget``: what was read is to be overwritten. ``constant``: as of `ScriptPlayer`.
 
-    Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 6 cycles from the write of a word to the engine.
+    Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 7 cycles from the write of a word to the engine.
     """
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:
