@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The files of a front say the same: RDL, C, Python, Markdown, IP-XACT, and the Verilog as it answers."""
+"""The files of a front say the same: RDL, C, Python, Markdown, HTML, IP-XACT, and the Verilog as it answers."""
 
 import re
 import runpy
 import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
 
 import pytest
 import stub_engine as stub
@@ -84,6 +85,42 @@ def of_markdown(text, _folder):
     return found
 
 
+class Page(HTMLParser):
+    """The headings of level 2 of a page, with their ids and the cells of the rows below; ``links``: the ids that it
+    links to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.sections, self.links, self._cell = [], set(), None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag == "h2":
+            self.sections.append((given["id"], [], []))
+        elif tag == "a":
+            self.links.add(given["href"])
+        elif tag == "tr" and self.sections:
+            self.sections[-1][2].append([])
+
+    def handle_data(self, data):
+        if self.sections and data.strip():
+            rows = self.sections[-1][2]
+            (rows[-1] if rows else self.sections[-1][1]).append(data.strip())
+
+
+def of_html(text, _folder):
+    page, found = Page(text), {}
+    for name, (title, words), rows in ((at, said[:2], rows) for at, said, rows in page.sections if len(said) == 2):
+        assert title.lower() == name and f"#{name}" in page.links
+        fields = {}
+        for bits, f, access, reset, _ in (row for row in rows if len(row) == 5 and row[0][0].isdigit()):
+            high, low = map(int, bits.split(":"))
+            fields[f] = low, high - low + 1, _SHORT.get(access, access), int(reset, 16)
+        found[title] = int(re.search(r"Offset (0x\w+),", words)[1], 16), fields
+    return found
+
+
 def of_ipxact(text, _folder):
     space = "{http://www.accellera.org/XMLSchema/IPXACT/1685-2014}"
     found = {}
@@ -102,7 +139,8 @@ def of_ipxact(text, _folder):
 
 
 READERS = {
-    "registers.rdl": of_rdl, "stub.h": of_c, "stub.py": of_python, "registers.md": of_markdown, "bus.xml": of_ipxact,
+    "registers.rdl": of_rdl, "stub.h": of_c, "stub.py": of_python, "registers.md": of_markdown,
+    "registers.html": of_html, "bus.xml": of_ipxact,
 }  # fmt: skip
 
 
@@ -117,7 +155,7 @@ def described(texts, folder):
         yield name, read(texts[name], folder) == (without if name == "stub.h" else model)
 
 
-def test_five_files_say_the_same(texts, tmp_path):
+def test_six_files_say_the_same(texts, tmp_path):
     assert dict(described(texts, tmp_path)) == dict.fromkeys(READERS, True)
 
 
@@ -128,6 +166,8 @@ def test_five_files_say_the_same(texts, tmp_path):
         ("stub.h", "LEVEL_WORDS_LSB 16u", "LEVEL_WORDS_LSB 17u"),
         ("stub.h", "DATA_IN_OFFSET 0x30u", "DATA_IN_OFFSET 0x34u"),
         ("stub.py", '"cause": (8, 4,', '"cause": (9, 4,'), ("registers.md", "| 11:8 | cause", "| 12:9 | cause"),
+        ("registers.html", "<td>11:8</td>\n<td>cause", "<td>12:9</td>\n<td>cause"),
+        ("registers.html", "Offset 0x1c", "Offset 0x5c"),
         ("bus.xml", "<ipxact:addressOffset>28<", "<ipxact:addressOffset>32<"),
         ("bus.xml", "<ipxact:bitOffset>5<", "<ipxact:bitOffset>6<"),
     ],

@@ -5,6 +5,7 @@
 bus.v            the core or engine behind its front
 registers.rdl    SystemRDL
 registers.md     Markdown
+registers.html   the same as a page
 bus.xml          IP-XACT (IEEE 1685-2014) of bus.v, with bus interface and memory map
 TOP.h, TOP.c     C99 header and driver
 TOP_calls.h, TOP_calls.c  calls in C99 above the driver
@@ -20,9 +21,11 @@ TOP_litex.py     a peripheral of LiteX, for the buses that LiteX has
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import jinja2
 from amaranth.lib.wiring import In
+from markdown_it import MarkdownIt
 
 from modmill.buses import serve
 from modmill.buses.adapters import Bus
@@ -51,13 +54,23 @@ _LOGICAL = {"wb_cyc_i": "CYC", "wb_stb_i": "STB", "wb_we_i": "WE", "wb_adr_i": "
             "hsel": "HSELx"}  # fmt: skip
 
 
+def _html(text: str) -> str:
+    """Markdown as HTML; the words of a heading are its id, in small letters."""
+    made = MarkdownIt("commonmark").enable("table")
+    tokens = made.parse(text)
+    for heading, words in pairwise(tokens):
+        if heading.type == "heading_open":
+            heading.attrSet("id", words.content.lower().replace(" ", "-"))
+    return str(made.renderer.render(tokens, made.options, {}))
+
+
 @cache
 def _templates() -> jinja2.Environment:
     found = jinja2.Environment(
         loader=jinja2.PackageLoader("modmill.buses"), undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    found.filters["identifier"] = identifier
+    found.filters |= {"identifier": identifier, "html": _html}
     return found
 
 
@@ -80,7 +93,8 @@ def names(top: str, bus: Bus, *, separate: bool = False) -> dict[str, str]:
     crossing = [f"crossing.{kind}" for kind in ("xdc", "sdc", "lpf")] * separate
     litex = {f"{top}_litex.py": "litex.py.j2"} if _in_litex(bus, separate) else {}
     return litex | {
-        "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "bus.xml": "bus.xml.j2",
+        "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "registers.html": "registers.html.j2",
+        "bus.xml": "bus.xml.j2",
         f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
         "modmill_socket.h": "socket.h.j2", "modmill_uio.h": "uio.h.j2",
         f"{top}_bus.core": "bus.core.j2", "bus_bench.v": "bench.v.j2", "vivado.tcl": "vivado.tcl.j2",
@@ -168,8 +182,9 @@ registers at once, near an edge of their clock too.
 ## Behind {bus.title}
 `{VERILOG}` holds the module `{module_name(device.top)}`: {bus.title} front and `{top}` in one file, which replaces the
 Verilog file of `{top}` alone. Its ports are `clk`, `rst`, those of the bus, and `{INTERRUPT}`, the interrupt, which is
-high while an enabled event stands. `registers.md` describes the registers; `registers.rdl` (SystemRDL) and `bus.xml`
-(IP-XACT) say the same to tools; `{top}.h` and `{top}.c` are a driver in C99; `{top}.py` is a map for Python.
+high while an enabled event stands. `registers.md` and `registers.html` describe the registers; `registers.rdl`
+(SystemRDL) and `bus.xml` (IP-XACT) say the same to tools;
+`{top}.h` and `{top}.c` are a driver in C99; `{top}.py` is a map for Python.
 {more}`fusesoc --cores-root . run --target sim {vlnv}` reads and writes registers
 through the bus, in Icarus Verilog (`iverilog` of Debian); `--target lint` is Verilator's, and `--target synth` counts
 cells of ECP5 with a Yosys that knows Tcl (`yosys` of Debian). `vivado.tcl` and `quartus.tcl` make projects of

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The registers of every bus front, described once. RTL, SystemRDL, C, Python, Markdown and IP-XACT come from this.
+"""The registers of every bus front, described once. RTL, SystemRDL, C, Python, Markdown, HTML and IP-XACT
+come from this.
 
 All registers have 32 bits and are accessed as a whole. Access of a field:
 
