@@ -90,7 +90,7 @@ def test_fusesoc_knows_the_targets(made):
     command = [sys.executable, "-m", "fusesoc.main", "--cores-root", str(folder), "core", "show", name]
     run = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert run.returncode == 0, run.stderr
-    assert all(f"\n{target} " in run.stdout for target in ("default", "lint", "sim"))
+    assert all(f"\n{target} " in run.stdout for target in ("default", "lint", "sim", "synth"))
 
 
 def test_the_data_sheet_has_the_recorded_rows(made, tmp_path, monkeypatch):
