@@ -122,9 +122,9 @@ def spoiled(rnd, kind):
     return spoil
 
 
-def outcome(line):
+def outcome(line, kind=UartBus):
     """What became of the jobs: right, wrong, or the message of an error."""
-    bus = UartBus(line)
+    bus = kind(line)
     try:
         wrong = list(jobs(bus))
     except (TimeoutError, ConnectionError) as error:
@@ -166,11 +166,12 @@ def test_the_check_of_the_host_is_needed(board):
 
 
 @pytest.mark.long
-def test_a_board_without_check_gives_wrong_answers():
+def test_a_board_without_check_does_what_a_damaged_request_says():
+    """The host finds it by the check of the reply, which covers the request, too; without both the answer is wrong."""
     planted = design()
-    old = "if (i_data == ~sum) step"
-    assert old in planted.files["uart.v"]
-    planted.files["uart.v"] = planted.files["uart.v"].replace(old, "step")
+    for old, new in (("if (i_data == ~sum) step", "step"), ("wrong <= i_data != ~sum", "wrong <= 0")):
+        assert old in planted.files["uart.v"]
+        planted.files["uart.v"] = planted.files["uart.v"].replace(old, new)
 
     def change_a_word(data, sent):
         return (
@@ -179,7 +180,9 @@ def test_a_board_without_check_gives_wrong_answers():
             else data
         )
 
-    assert outcome(Line(SerialBoard(planted), change_a_word)) == "wrong"
+    board = SerialBoard(planted)
+    assert "belongs to another request" in outcome(Line(board, change_a_word))
+    assert outcome(Line(board, change_a_word), Unchecked) == "wrong"
     assert "0 of 12 bytes" in outcome(Line(SerialBoard(design()), change_a_word))
 
 
