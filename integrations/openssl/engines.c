@@ -85,7 +85,8 @@ const char *modmill_reason(modmill_error error)
 {
     static const char *const reasons[] = {
         "no error", "its socket is not named in the configuration", "nobody serves at its socket", "no answer",
-        "another device is at its socket", "the device refused the job", "a wrong result, or numbers out of range"};
+        "another device is at its socket", "the device refused the job",
+        "a wrong result or signature, or numbers out of range"};
 
     return reasons[error];
 }

@@ -298,42 +298,6 @@ def test_a_key_that_is_too_long_is_refused(openssl, devices):
     assert done.returncode != 0 and "no engine for primes of 1024 bits is built in" in done.stderr
 
 
-@pytest.mark.parametrize("key", ["key", "modmill:key=key"])
-def test_tls_with_an_rsa_certificate(key, openssl, devices):
-    """The certificate is signed by its key in the core, and so is the handshake; also with a key by reference."""
-    openssl.rsa()
-    request = "req", "-x509", "-new", "-key", key, "-subj", "/CN=localhost", "-days", "3", "-out", "certificate"
-    openssl.done(*request)
-    before = jobs(devices[RSA])
-    port = free_port()
-    least = "-cipher", "DEFAULT:@SECLEVEL=0"
-    server = [
-        "openssl",
-        "s_server",
-        "-accept",
-        port,
-        "-cert",
-        "certificate",
-        "-key",
-        key,
-        *least,
-        "-naccept",
-        "1",
-    ]
-    environment = os.environ | {"OPENSSL_CONF": str(openssl._build / "openssl.cnf")}
-    more = {"cwd": openssl.folder, "env": environment, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([*server, *PREFER], **more) as running:
-        try:
-            while b"ACCEPT" not in running.stdout.readline():
-                assert running.poll() is None
-            asked = "s_client", "-connect", f"127.0.0.1:{port}", "-CAfile", "certificate", "-tls1_3", *least
-            done = openssl(*asked, stdin=subprocess.DEVNULL)
-        finally:
-            running.kill()
-    assert "Verify return code: 0 (ok)" in done.stdout and "Peer signature type: RSA-PSS" in done.stdout, done.stdout
-    assert jobs(devices[RSA]) == before + 2
-
-
 @pytest.mark.skipif(not shutil.which("nginx"), reason="needs nginx")
 @pytest.mark.parametrize("served_here", [True, False])
 def test_nginx(served_here, request, build, tmp_path):
@@ -364,6 +328,41 @@ STORED = {
     "RSA": ("-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"),
 }
 REFERENCE = "modmill:key=key"
+DEVICES = {"EC": "p256", "ED25519": "ed25519", "RSA": RSA}
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "group", "shown"),
+    [
+        ("EC", REFERENCE, "P-256", "ECDSA"), ("ED25519", "key", "X25519", "ed25519"),
+        ("RSA", REFERENCE, "X25519", "RSA-PSS"), long("EC", "key", "X25519", "ECDSA"),
+        long("ED25519", REFERENCE, "P-256", "ed25519"), long("RSA", "key", "P-256", "RSA-PSS"),
+    ],
+)  # fmt: skip
+def test_tls(kind, key, group, shown, openssl, devices):
+    """The certificate is signed by its key in the core, and so is the handshake, with the key shares of both sides in a
+    core. A handshake without the provider at the client is on the page."""
+    openssl.plain("genpkey", *STORED[kind], "-out", "key")
+    openssl.done("req", "-x509", "-new", "-key", key, "-subj", "/CN=localhost", "-days", "3", "-out", "certificate")
+    before = {name: jobs(server) for name, server in devices.items()}
+    port, least = free_port(), ("-groups", group, "-cipher", "DEFAULT:@SECLEVEL=0")
+    server = ["openssl", "s_server", "-accept", port, "-cert", "certificate", "-key", key, *least, "-naccept", "1"]
+    environment = os.environ | {"OPENSSL_CONF": openssl.configuration}
+    more = {"cwd": openssl.folder, "env": environment, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([*server, *PREFER], **more) as running:
+        try:
+            while b"ACCEPT" not in running.stdout.readline():
+                assert running.poll() is None
+            done = openssl.core(
+                "s_client", "-connect", f"127.0.0.1:{port}", "-CAfile", "certificate", "-tls1_3", *least
+            )
+        finally:
+            running.kill()
+    assert "Verify return code: 0 (ok)" in done.stdout and f"Peer signature type: {shown}" in done.stdout, done.stdout
+    added = {name: jobs(server) - before[name] for name, server in devices.items()}
+    share, signer = {"X25519": "x25519", "P-256": "p256"}[group], DEVICES[kind]
+    assert {name for name, count in added.items() if count} == {share, signer}
+    assert added[share] >= 4 and (kind != "RSA" or added[signer] == 2)
 
 
 def gives_away(openssl):
@@ -383,7 +382,7 @@ def test_a_key_by_reference(kind, openssl, devices):
     password = "-passin", "pass:word"
     openssl.plain("pkey", *password, "-in", "key", "-pubout", "-out", "public")
     (openssl.folder / "message").write_text("message")
-    device = devices[{"EC": "p256", "ED25519": "ed25519", "RSA": RSA}[kind]]
+    device = devices[DEVICES[kind]]
     before = jobs(device)
     sign = "pkeyutl", "-sign", "-rawin", *password, "-inkey", REFERENCE, "-in", "message", "-out", "signature"
     openssl.done(*sign, *(() if kind == "ED25519" else ("-digest", "sha256")))
