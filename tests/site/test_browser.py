@@ -78,9 +78,22 @@ def wait(true, seconds=60):
         time.sleep(0.05)
 
 
+ALIKE = """
+const links = '.sidebar-tree li:nth-child(n+6):not(.current), .toc-tree li:nth-child(n+6)';
+for (const e of document.querySelectorAll(`tbody tr:nth-child(n+10), ${links}`)) e.remove();
+const seen = {};
+for (const e of document.querySelectorAll('pre span, math')) {
+  const kind = `${e.tagName} ${e.className}`;
+  if ((seen[kind] = (seen[kind] || 0) + 1) > 5) e.replaceWith(e.textContent);
+}
+"""
+"""Leaves some of what is alike on a page: rows, links to pages, words of one colour in programs, formulas. axe takes
+minutes for hundreds of them."""
+
+
 def violations(browser):
-    """What axe finds, with the places; rows are alike, and axe takes minutes for hundreds of them."""
-    browser.execute_script("document.querySelectorAll('tbody tr:nth-child(n+10)').forEach((e) => e.remove())")
+    """What axe finds, with the places."""
+    browser.execute_script(ALIKE)
     browser.execute_script(axe.AXE_SCRIPT)
     found = browser.execute_async_script(
         "const done = arguments[arguments.length - 1];"
