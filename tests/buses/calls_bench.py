@@ -9,6 +9,7 @@ integers, `PowerStandIn` by powers of integers.
 import ctypes
 import random
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from modmill.engines.microcode.interpreter import run as interpreted
 BUS = find_bus("wishbone")
 STRICT = ("-std=c99", "-pedantic", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow")
 ZIG = (sys.executable, "-m", "ziglang", "cc")
+GCC = {"here": ("gcc",), "rv32i": ("riscv64-unknown-elf-gcc", "-march=rv32i", "-mabi=ilp32", "-ffreestanding")}
 RANGE, POINT, NEUTRAL, RESULT, NONCE = range(258, 263)
 TIMEOUT = 256
 MASK = 2**32 - 1
@@ -75,6 +77,18 @@ def compiles_for_rv32i(folder, top):
     """The calls compile for RISC-V, and need no multiplication from a library."""
     compiles(folder, "-target", "riscv32-freestanding", "-mcpu=generic_rv32", "-c", f"{top}_calls.c", "-o", "calls.o")
     assert b"__mul" not in (folder / "calls.o").read_bytes()
+
+
+def compiles_with_gcc(machine, folder, *files):
+    """GCC for this machine or for RV32I takes these files without a warning."""
+    command = GCC[machine]
+    if not shutil.which(command[0]):
+        pytest.skip(f"needs {command[0]}")
+    for file in files:
+        done = subprocess.run(
+            [*command, *STRICT, "-c", file, "-o", "gcc.o"], cwd=folder, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def documented_example_compiles(core, bus, folder, declared, *options):

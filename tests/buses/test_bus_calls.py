@@ -11,6 +11,7 @@ from calls_bench import (
     _MADE,
     BUS,
     CORES,
+    GCC,
     NEUTRAL,
     POINT,
     POINTS,
@@ -21,6 +22,7 @@ from calls_bench import (
     StandIn,
     compiled,
     compiles_for_rv32i,
+    compiles_with_gcc,
     described,
     documented_example_compiles,
     flipped,
@@ -43,6 +45,13 @@ def test_they_compile_without_a_warning_for_rv32i(calls):
     core, _, folder = _MADE[next(name for name, made in _MADE.items() if made[0] is calls.core)]
     compiles_for_rv32i(folder, "ecc")
     assert len(core.calls.operations) == len(core.jobs)
+
+
+@pytest.mark.parametrize("machine", GCC)
+@on("p256", "ed25519")
+def test_gcc_compiles_driver_and_calls_without_a_warning(calls, machine):
+    _, _, folder = _MADE[next(name for name, made in _MADE.items() if made[0] is calls.core)]
+    compiles_with_gcc(machine, folder, "ecc.c", "ecc_calls.c")
 
 
 @on("x25519")

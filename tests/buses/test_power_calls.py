@@ -9,12 +9,14 @@ from dataclasses import replace
 
 import pytest
 from calls_bench import (
+    GCC,
     RANGE,
     TIMEOUT,
     Powers,
     PowerStandIn,
     compiled,
     compiles_for_rv32i,
+    compiles_with_gcc,
     described,
     documented_example_compiles,
     linked,
@@ -90,6 +92,13 @@ def key(bits, rnd, e=PUBLIC):
 def test_they_compile_without_a_warning_for_rv32i(powers):
     folder = next(folder for core, _, folder in _MADE.values() if core is powers.core)
     compiles_for_rv32i(folder, "engine")
+
+
+@pytest.mark.parametrize("machine", GCC)
+@on("array")
+def test_gcc_compiles_them_without_a_warning(powers, machine):
+    folder = next(folder for core, _, folder in _MADE.values() if core is powers.core)
+    compiles_with_gcc(machine, folder, "engine_calls.c")
 
 
 @on("array")
