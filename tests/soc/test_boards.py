@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,11 +16,13 @@ from modmill.contract import UnsupportedError
 from modmill.cores.ecc.machine import ecc
 from modmill.cores.rsa.machine import engine
 from modmill.flow import tools
-from modmill.soc.bitstream import BITSTREAM, BoardDesign
+from modmill.report.rows import Row, read
+from modmill.soc.bitstream import BITSTREAM, BoardDesign, rows_table
 from modmill.soc.boards import BOARDS, find_board, find_pll
 from modmill.soc.serial import SerialBoard
 
 DIVIDER = 20
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +164,25 @@ def test_every_clock_of_the_pll_is_that_of_its_dividers(pin):
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "mhz"), [("ulx3s-85f", 100), ("icesugar-pro", 0), ("ecpix5", 0)])
 def test_a_bitstream(name, mhz, small):
-    report, files = BoardDesign(small, board := find_board(name), mhz=mhz).make()
+    design = BoardDesign(small, board := find_board(name), mhz=mhz)
+    report, files = design.make()
     assert report["mhz_routed"] >= report["mhz"] == (mhz or board.engine_mhz)
     assert len(files[BITSTREAM]) > 50_000 and json.loads(files["report.json"]) == report
+    row = design.row(report)
+    assert Row.parse(row.line()) == row and row.values["seconds"] == report["seconds"]
+    assert f"| powers, 16 bits, `montgomery-array` | none | `{name}` |" in rows_table([row])[-1]
+
+
+def test_an_engine_that_is_too_large_is_refused(small, monkeypatch):
+    """Before it is placed, with the numbers."""
+    needed = {"dsp": 5, "lut": 24_289, "ff": 9, "bram": 1}
+    monkeypatch.setattr("modmill.soc.bitstream.synthesise", lambda *_, **__: SimpleNamespace(values=needed))
+    with pytest.raises(tools.ToolError, match=r"does not fit iCESugar-Pro: it needs 24,289 LUT of 24,288$"):
+        BoardDesign(small, find_board("icesugar-pro")).make()
+
+
+def test_the_page_has_the_rows():
+    """With and without a bus."""
+    rows = list(read(ROOT / "results" / "boards.jsonl"))
+    assert {bool(row.about["bus"]) for row in rows} == {True, False}
+    assert "\n".join(rows_table(rows)) in (ROOT / "docs" / "boards.md").read_text()

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from modmill.cli.options import Folder, Json
+from modmill.cli.options import Folder, Json, Record
+from modmill.cli.output import recorded
 from modmill.cli.progress import keep, show
 
 
@@ -22,6 +23,7 @@ def bitstream(
     seed: Annotated[int, typer.Option(min=1, help="Seed of place and route.")] = 1,
     output: Folder = None,
     as_json: Json = False,
+    record: Record = None,
 ) -> None:
     """Make a bitstream: the engine in a folder behind a board's serial line, with a script for the host.
 
@@ -30,6 +32,7 @@ def bitstream(
     from modmill.cores.ecc.machine import EccCore
     from modmill.cores.folder import kind_of, require_former, write_folder
     from modmill.cores.rsa.circuit import read_any
+    from modmill.report.rows import put
     from modmill.soc.bitstream import BITSTREAM, BoardDesign
     from modmill.soc.boards import find_board
 
@@ -47,6 +50,9 @@ def bitstream(
     show(f"making a bitstream for {found.name}")
     report, made = design.make(seed)
     write_folder(target, made)
+    if record is not None:
+        put(record, design.row(report))
+        recorded(record)
     print(json.dumps(report, indent=2) if as_json else (
         f"{target}: {found.title}, {report['mhz_routed']} MHz routed, {report['mhz']:g} MHz used, "
         f"{report['lut']:,} LUT, {report['dsp']} DSP blocks, {report['seconds']:.0f} s\n"

@@ -7,7 +7,8 @@ reports the sites). The other capacities were entered from memory of the data sh
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from modmill.numbers.shown import near, shortened
 
@@ -22,6 +23,13 @@ class Capacity:
     lut: int
     ff: int
     bram: int
+
+    def lacks(self, needed: Mapping[str, Any]) -> str:
+        """The first resource of which these numbers need more than there is, in words; empty if they fit."""
+        for name, there in asdict(self).items():
+            if needed[name] > there:
+                return f"needs {needed[name]:,} {name.upper()} of {there:,}"
+        return ""
 
 
 @dataclass(frozen=True)

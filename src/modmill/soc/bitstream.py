@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -24,9 +25,11 @@ from modmill.buses.files import VERILOG, bus_texts
 from modmill.contract import UnsupportedError
 from modmill.cores.built import BuiltEngine
 from modmill.flow import tools
-from modmill.flow.route import timed
+from modmill.flow.emit import digest
+from modmill.flow.route import timed, tool
 from modmill.flow.synthesise import synthesise
 from modmill.flow.targets import target as find_target
+from modmill.report.rows import Row
 from modmill.report.sheet import split
 from modmill.soc.boards import Board, Pll, find_pll
 from modmill.soc.system import Part, rendered, text_of
@@ -40,6 +43,7 @@ OURS = ("uart.v", "bridges.v")
 LINK, MAP = "modmill_uart.py", "registers.py"
 """Modules of the script for the host: the way to the registers, and their map."""
 BITSTREAM = "board.bit"
+_NUMBERS = "mhz", "mhz_routed", "lut", "ff", "dsp", "bram", "seconds"
 
 
 @dataclass(frozen=True)
@@ -124,11 +128,13 @@ class BoardDesign:
 
         Raises ToolError if a tool fails, the engine does not fit the device, or its clock is below that of the board.
         """
-        with tempfile.TemporaryDirectory(prefix="modmill-bitstream-") as name:
-            work = Path(name)
+        with tempfile.TemporaryDirectory(prefix="modmill-bitstream-") as folder:
+            work = Path(folder)
             start = time.monotonic()
             target = find_target(self.board.target)
             made = synthesise(self.verilog, TOP, target, work, hierarchy=True, delay=False)
+            if why := target.capacity.lacks(made.values):
+                raise tools.ToolError(f"the engine does not fit {self.board.title}: it {why}")
             (work / "board.lpf").write_text(self.files["board.lpf"])
             command = tools.nextpnr_ecp5(
                 self.board.option, "--package", self.board.package, "--speed", self.board.speed, "--seed", str(seed),
@@ -145,7 +151,31 @@ class BoardDesign:
                 "baud": self.baud, "mhz": self.clock, "mhz_routed": round(routed.mhz, 2),
                 "lut": made.lut, "ff": made.ff, "dsp": made.dsp, "bram": made.bram, "seed": seed,
                 "seconds": round(time.monotonic() - start, 1),
-                "tools": {tool: tools.version(tool) for tool in ("yosys", "nextpnr")},
+                "tools": {name: tools.version(name) for name in ("yosys", "nextpnr")},
             }  # fmt: skip
             packed = (work / BITSTREAM).read_bytes()
         return report, {**self.files, "report.json": json.dumps(report, indent=2) + "\n", BITSTREAM: packed}
+
+    def row(self, report: Mapping[str, Any]) -> Row:
+        """The row of a bitstream by its report, keyed by all its Verilog."""
+        engine = report["engine"]
+        about = {"board": self.board.name, "name": engine["design"], "curve": engine.get("curve", ""),
+                 "bits": engine["bits"], "bus": self.engine.bus, "baud": self.baud}  # fmt: skip
+        values = {name: report[name] for name in _NUMBERS}
+        return Row("bitstream", digest(self.verilog), tool(), self.board.target, report["seed"], values, about)
+
+
+def rows_table(rows: Iterable[Row]) -> list[str]:
+    """The rows of bitstreams as a Markdown table."""
+    lines = [
+        "| engine | bus | board | MHz used | MHz routed | LUT | flip-flops | DSP blocks | block RAMs | seconds |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in (row for row in rows if row.kind == "bitstream"):
+        about, n = row.about, row.values
+        lines.append(
+            f"| {about['curve'] or 'powers'}, {about['bits']} bits, `{about['name']}` | {about['bus'] or 'none'} "
+            f"| `{about['board']}` | {n['mhz']:g} | {n['mhz_routed']} | {n['lut']:,} | {n['ff']:,} | {n['dsp']} "
+            f"| {n['bram']} | {n['seconds']:.0f} |"
+        )
+    return lines

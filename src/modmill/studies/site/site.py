@@ -316,6 +316,7 @@ class Site:
             "mutate": "mutate: faults planted in the netlist",
             "depth": "depth: levels of lookup tables",
             "bus": "bus: cycles over a simulated bus, resources of its front",
+            "bitstream": "bitstream: clock and resources of an engine on a board",
         }
         by_tool: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in rows:
@@ -383,7 +384,10 @@ def _parts(page: Path) -> dict[str, str]:
 
 
 def _subject(row: Row) -> str:
-    """The subject of a row in a word: an engine, a design, a building block, what stands behind a bus, or a study."""
+    """The subject of a row in a word: an engine, a design, a building block, what is on a board or behind a bus, or a
+    study."""
+    if board := row.about.get("board"):
+        return f"{row.about['name']} on {board}"
     if bus := row.about.get("bus"):
         return f"{row.about['name']} behind {bus}"
     return str(next(row.about[key] for key in ("engine", "design", "block", "study") if row.about.get(key)))
