@@ -7,5 +7,6 @@ its columns), `halves` (the product in two halves, with the bits above its digit
 model of both halves). The folds are those of `pseudo_mersenne`. For sparse primes: `solinas` (sizes and schedule,
 algorithm, machine, design), `quotient` (Montgomery's quotient and the result). For any odd modulus: `montgomery`
 (likewise), `complement` (two half products in the blocks of one), `tables` (its constants, built in or loaded). On two
-levels, for p = 2^k - c: `two_level` (sizes and schedule, algorithm, machine, design), `two_level_product`.
+levels, for p = 2^k - c: `two_level` (sizes and schedule, algorithm, machine, design), `two_level_product`, `top_bits`
+(of operands, above the digits).
 """

@@ -8,14 +8,16 @@ Source:  A. A. Karatsuba, Y. P. Ofman: Multiplication of Multidigit Numbers on A
 Formula: x y as in `two_level_product`, with 16 digits of b = ceil(k / 16) bits, at least 5, n = 16 b;
          C = 2^(n - k) c, 2^n = C (mod p);
          v_1 = x y mod 2^n + floor(x y / 2^n) C, v = v_1 mod 2^n + floor(v_1 / 2^n) C
-Range:   x, y, v < 2^n + 2^(n - b): the highest digit is at most 2^b; C < 2^(7 b), so two folds suffice
+Range:   x, y, v < 2^n + 2^(n - b): the highest digit is at most 2^b; with s bits above the digits (`top_bits`)
+         x, y < 2^(n + s), v < 2^n and a little; C < 2^(7 b), so two folds suffice
 
 Ten DSP blocks take a product every ten cycles: 100 multiplications of digits in place of 256.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product as pairs_of
 from typing import Any
@@ -23,7 +25,7 @@ from typing import Any
 from amaranth.hdl import Module, Value
 
 from modmill.contract import UnsupportedError
-from modmill.design import Cost, Design, Source
+from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.karatsuba.two_level_product import (
     COLUMNS,
     COUNT,
@@ -39,6 +41,7 @@ from modmill.designs.karatsuba.two_level_product import (
     TwoLevelProduct,
     belongs,
     folding,
+    halved,
     outer,
     read_at,
 )  # fmt: skip
@@ -55,6 +58,8 @@ HALVES = 2 * COUNT
 """Halves of the words of a number: the digits of the folds."""
 BITS_MIN, BITS_MAX = 2 * DIGIT_MIN * (HALVES - 2) + 1, DIGIT_MAX * COUNT**2
 """Fewest and most bits of p; with fewer, two halves of p are zero."""
+ABOVE_MOST = 3
+"""Most bits of operands above their digits."""
 
 
 class Kind(Operations):
@@ -65,15 +70,20 @@ class Kind(Operations):
     COLUMN = "z{}"
     WORD = "h{}"  # both halves of word K
     HALF = "d{}"  # half j of the lower words, and of the higher ones
+    ABOVE = "e{}"  # half j of e
+    SUM = "s{}"  # half j of the lower words, and of the higher ones with e
 
 
+@dataclass(frozen=True)
 class TwoLevelParams(Params):
-    """p = 2^``k`` - ``c``; numbers of four words."""
+    """p = 2^``k`` - ``c``; numbers of four words. ``above``: bits of operands above them."""
+
+    above: int
 
     @property
     def digit(self) -> int:
         """Bits of a digit."""
-        return max(DIGIT_MIN, -(-self.k // COUNT**2))
+        return digit_bits(self.k)
 
     @property
     def bits(self) -> int:
@@ -90,7 +100,11 @@ class TwoLevelParams(Params):
 
     @property
     def limit(self) -> int:
-        return (1 << self.n) + (1 << self.n - self.digit)
+        return 1 << self.operand_bits if self.above else (1 << self.n) + (1 << self.n - self.digit)
+
+    @property
+    def operand_bits(self) -> int:
+        return self.n + max(1, self.above)
 
     @property
     def start(self) -> int:
@@ -99,12 +113,17 @@ class TwoLevelParams(Params):
         return 2 - INTERVAL
 
     @property
+    def halved(self) -> int:
+        """Cycle in which half 0 of the lower words and of the higher ones is in its register."""
+        return self.start + halved()
+
+    @property
     def folding(self) -> int:
-        return self.start + folding()
+        return self.start + folding(self.above)
 
     @property
     def high_bits(self) -> int:
-        return self.bits + 1
+        return (self.bounds[0] - 1 >> self.n + self.bits * (HALVES - 1)).bit_length()
 
     def over_bits(self, k: int) -> int:
         """Bits of the highest half of what is above 2^n after fold k."""
@@ -135,7 +154,10 @@ class TwoLevelParams(Params):
             yield Kind.WORD(K).on("carries", self.start + WORD + at - 2, 2, reads, busy=1)
         for j in range(HALVES):
             reads = [Kind.WORD(j // 2), Kind.WORD(COUNT + j // 2)]
-            yield Kind.HALF(j).on("memories", self.folding + j - 1, 1, reads)
+            yield Kind.HALF(j).on("memories", self.halved + j - 1, 1, reads)
+        for j in range(HALVES) if self.above else ():
+            yield Kind.ABOVE(j).on("top bits", self.halved + j - 1, 1)
+            yield Kind.SUM(j).on("sums", self.halved + j, 1, [Kind.HALF(j), Kind.ABOVE(j)])
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -144,7 +166,7 @@ class TwoLevelParams(Params):
     def steps(self) -> Iterator[Step]:
         """All steps of one product."""
         yield from self.product_steps()
-        before = [Kind.HALF(j) for j in range(HALVES)]
+        before = [(Kind.SUM if self.above else Kind.HALF)(j) for j in range(HALVES)]
         for k, at, unit in self.placed_folds():
             for j in range(HALVES):
                 yield Folds.FOLD(k, j).on(f"fold {k}", at + j, unit.latency, [before[j]], busy=1)
@@ -202,7 +224,8 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         p, digit, bits = self.params, self.params.digit, self.params.bits
-        numbers = [split(number, digit, COUNT**2) for number in (a, b)]
+        whole = (1 << p.n) - 1 if p.above else -1
+        numbers = [split(number & whole, digit, COUNT**2) for number in (a, b)]
         inner = []
         for u in range(INTERVAL):
             products = multiplied(*(word_of(digits, u) for digits in numbers))
@@ -217,6 +240,8 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
         halves = split(v, bits, 2 * HALVES)
         yield from ((f"h{K}", halves[2 * K : 2 * K + 2]) for K in range(2 * COUNT))
         yield from ((f"d{j}", [halves[j], halves[HALVES + j]]) for j in range(HALVES))
+        if p.above:
+            v = yield from self._with_top_bits(a, b, v)
         for k in range(1, p.folds + 1):
             v = fold(v, p.n, p.C)
             if k < p.folds:
@@ -225,23 +250,42 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
         yield from ((f"v{p.folds}.{j}", [half]) for j, half in enumerate(split(v, bits, HALVES)))
         yield "v", v
 
+    def _with_top_bits(self, x: int, y: int, v: int) -> Generator[tuple[str, Any], None, int]:
+        """The halves of e, and those of the product with it; ``v``: the product without it."""
+        n, bits = self.params.n, self.params.bits
+        a, b = x >> n, y >> n
+        e = [
+            a * one + b * other for one, other in zip(*(split(z % (1 << n), bits, HALVES) for z in (y, x)), strict=True)
+        ]
+        e[-1] += a * b << bits
+        yield from ((f"e{j}", half) for j, half in enumerate(e))
+        v += join(e, bits) << n
+        halves = split(v, bits, 2 * HALVES)
+        yield from ((f"s{j}", [halves[j], halves[HALVES + j]]) for j in range(HALVES))
+        return v
+
     def facts(self) -> list[tuple[str, str]]:
+        above = f" and {self.params.above} above them" if self.params.above else ""
         kept = [fact for fact in super().facts() if fact[0] in ("modulus", "C", "after each fold")]
         return [
             *kept,
-            ("digits", f"{COUNT} words of {COUNT} digits of {self.params.digit} bits; folds at 2^{self.params.n}"),
+            (
+                "digits",
+                f"{COUNT} words of {COUNT} digits of {self.params.digit} bits{above}; folds at 2^{self.params.n}",
+            ),
             ("slots", f"{COUNT} squares and {len(PAIRS)} pairs of words and of digits, on {INTERVAL} DSP blocks"),
             ("operands", f"at most {self.params.limit - 1:#x}, about {float(self.bounds[0]):.6g} p"),
         ]
 
     def corners(self) -> list[tuple[int, int]]:
         """Those of the folds; the largest and the least differences of digits and of words."""
-        n, b = self.params.n, self.params.digit
+        n, b, above = self.params.n, self.params.digit, self.params.above
         mask, steps = (1 << b) - 1, ((1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 0, 1), (0, 0, 1, 1))
         edges = []
         for words, digits in pairs_of(steps, repeat=2):
             low = join((mask * (one ^ two) for one in words for two in digits), b)
-            edges += [low, (1 << n) + low % (1 << n - b)]  # with the highest digit too
+            # with the highest digit too, or with all bits above the digits
+            edges += [low, ((1 << above) - 1 << n) + low if above else (1 << n) + low % (1 << n - b)]
         others = [*zip(edges, edges, strict=True), *zip(edges, edges[::-1], strict=True)]
         return list(dict.fromkeys([*super().corners(), *others]))
 
@@ -252,6 +296,8 @@ class Machine(pseudo_mersenne.Machine):
     _params: TwoLevelParams
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:
+        if self._params.above and bit >= self._params.n:
+            return self._params.start - 1, self._params.start - 1
         cycles = [self._params.start + u - 1 for u in read_at(min(bit // (2 * self._params.bits), COUNT - 1))]
         return min(cycles), max(cycles)
 
@@ -261,7 +307,7 @@ class Machine(pseudo_mersenne.Machine):
     def product(self, m: Module, control: Control) -> tuple[Value, Value]:
         strobes: Callable[..., Value] = control.any
         p = self._params
-        self._product = TwoLevelProduct(m, self.i_a, self.i_b, p.digit, strobes, p.start)
+        self._product = TwoLevelProduct(m, self.i_a, self.i_b, p.digit, strobes, p.start, p.above)
         return self._product.low, self._product.high
 
     def product_register(self, operation: Operation) -> Any:
@@ -276,17 +322,33 @@ class Machine(pseudo_mersenne.Machine):
             case Operation(Kind.WORD):
                 return made.word
             case Operation(Kind.HALF):
+                return made.halves
+            case Operation(Kind.ABOVE):
+                return made.above
+            case Operation(Kind.SUM):
                 return [made.low, made.high]
         raise AssertionError(operation)
 
 
-def fit(p: int) -> TwoLevel:
-    """The design for p. Raises UnsupportedError for a p that is too short or too long, or whose c is too wide or has
-    too many signed digits."""
+def digit_bits(k: int) -> int:
+    """Bits of a digit for a p of ``k`` bits."""
+    return max(DIGIT_MIN, -(-k // COUNT**2))
+
+
+def room(p: int) -> int:
+    """Most spare bits of operands modulo p."""
+    k = p.bit_length()
+    return COUNT**2 * digit_bits(k) + ABOVE_MOST - k
+
+
+def fit(p: int, *, spare: int) -> TwoLevel:
+    """The design for p. ``spare``: bits of operands above those of p at least, for sums. Raises UnsupportedError for a
+    p that is too short or too long, or whose c is too wide or has too many signed digits."""
     k = p.bit_length()
     if not BITS_MIN <= k <= BITS_MAX:
         raise UnsupportedError(f"the modulus must have {BITS_MIN} to {BITS_MAX} bits, this one has {k}")
-    params = TwoLevelParams(k, (1 << k) - p, HALVES, 1, INTERVAL)
+    above = max(0, k + spare - COUNT**2 * digit_bits(k))
+    params = TwoLevelParams(k, (1 << k) - p, HALVES, 1, INTERVAL, above)
     if params.C >> params.c_bits:
         raise UnsupportedError(
             f"2^{params.n} mod p = 2^{params.n - k} c has {params.C.bit_length()} bits, at most {params.c_bits} are "
@@ -297,7 +359,7 @@ def fit(p: int) -> TwoLevel:
         raise UnsupportedError(
             f"c = 2^{k} - p has {count} signed digits, at most {pseudo_mersenne.TERMS_MAX} are accepted"
         )
-    return TwoLevel(p, params, {})
+    return TwoLevel(p, params, {"spare": spare})
 
 
 DESIGNS = (
@@ -311,7 +373,14 @@ DESIGNS = (
             "Soviet Physics Doklady 7; report", 1963, "array, order of the pairs and folds are ours",
         ),
         needs=f"p = 2^k - c of {BITS_MIN} to {BITS_MAX} bits with c of less than about 7/16 of them, few signed digits",
-        settings=(),
+        settings=(
+            Setting(
+                "spare", int, 0, "bits of operands above those of p at least: room for sums", least=0,
+                most=COUNT**2 * DIGIT_MIN + ABOVE_MOST - BITS_MIN,
+                depends=f"room in the digits of p, and {ABOVE_MOST} bits more", limits=lambda p, _: (0, room(p)),
+                room=True,
+            ),
+        ),
         solve=fit,
     ),
 )  # fmt: skip

@@ -17,7 +17,8 @@ words I and J, digit by digit. Four blocks multiply its digits, six the differen
     cycle u + LANES[k]  w_k and w_(4 + k), the coefficients of X^k and X^(4 + k) of outer square or pair u, in lane k
     cycle LANES[k] + COLUMNS[K]   z_(K,k), the column of Y^K X^k, coefficient K of all w_k and K - 1 of all w_(4 + k)
     cycle WORD + COLUMNS[K]       word K of the product
-    cycle `folding` + j           halves j of the lower four words and of the higher ones, through memories
+    cycle `halved` + j            halves j of the lower four words and of the higher ones, through memories
+    cycle `folding` + j           with what the bits above the words add, if operands have such bits (`top_bits`)
 
 A difference of digits has b + 1 bits with its sign, a difference of two such differences b + 2: with b = 16 the
 operands of a signed block of 18 x 18 bits. Sums are made modulo a power of 2 that is above the largest column.
@@ -30,10 +31,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.memory import Memory
 
+from modmill.designs.karatsuba.top_bits import TopBits, WithTopBits, latency
 from modmill.rtl.delay import later
 from modmill.rtl.free_running import free_running
 from modmill.rtl.mux_adder import chosen_sum
@@ -59,11 +62,12 @@ WORD = PAIR + 2 + COUNT + 1
 """Of the words; the lowest COUNT words wait for the others."""
 
 
-def outer(u: int) -> tuple[int | None, int | None]:
-    """The words whose difference is multiplied in cycle u; None: 0."""
+def outer(u: int, *, above: int = 0) -> tuple[int | None, int | None]:
+    """The words whose difference is multiplied in cycle u; None: 0. ``above``: bits of operands above their words; with
+    such bits each word of a square is the first of the two."""
     if u >= COUNT:
         return PAIRS[u - COUNT]
-    return (u, None) if u < COUNT - 1 else (None, u)
+    return (u, None) if above or u < COUNT - 1 else (None, u)
 
 
 def read_at(word: int) -> list[int]:
@@ -88,16 +92,24 @@ def column_bits(digit: int) -> int:
 class TwoLevelProduct:
     """The words of the product of the numbers ``x`` and ``y``, which stand from cycle ``start`` - 1 to ``start`` + 8.
 
-    ``digit``: bits of a digit; the highest digit is at most 2^digit. ``at``: returns a registered strobe of the given
-    cycles, modulo the interval. ``low``, ``high``: halves j of the lower four words of the product and of the others,
-    in cycle ``start`` + `folding` + j; the highest half has a bit more. Cost: ten blocks; for each operand two
-    multiplexers of a number's words and ten adders of a digit, 30 adders of a column; two memories of four words.
+    ``digit``: bits of a digit. ``above``: bits of operands above their words; without such bits the highest digit is at
+    most 2^digit. ``at``: returns a registered strobe of the given cycles, modulo the interval. ``low``, ``high``:
+    halves j of the lower four words of the product and of what is above them, in cycle ``start`` + `folding` + j; the
+    highest half has all remaining bits. Cost: ten blocks; for each operand two multiplexers of a number's words and ten
+    adders of a digit, 30 adders of a column; two memories of four words; `TopBits`.
     """
 
-    def __init__(self, m: Module, x: Value, y: Value, digit: int, at: Callable[..., Value], start: int) -> None:
+    def __init__(
+        self, m: Module, x: Value, y: Value, digit: int, at: Callable[..., Value], start: int, above: int
+    ) -> None:
         self._m, self._digit, self._wide = m, digit, column_bits(digit)
+        self._above, bits = above, digit * COUNT**2
         self._adders = 0
         self._at = lambda *cycles: at(*(start + c for c in cycles))
+        tops = [number[bits:] for number in (x, y)]
+        if above:
+            x, y = x[:bits], y[:bits]
+        self._first: list[Value] = []
         words = [self._words(name, number) for name, number in (("x", x), ("y", y))]
         self.squares = [self._product(f"D{k}", *(word[k] for word in words)) for k in range(COUNT)]
         self.pairs = {
@@ -108,7 +120,15 @@ class TwoLevelProduct:
         self.columns = [self._lane(k, w[k], w[COUNT + k] if k < COUNT - 1 else None) for k in range(COUNT)]
         self.word = self._resolved()
         """The lower and the upper half of the word; the upper one with a bit more."""
-        self.low, self.high = self._halves()
+        self.low, self.high = self.halves = self._halves()
+        """``halves``: half j of the lower words and of the higher ones in cycle `halved` + j; zero behind them."""
+        if above:
+            times: dict[str, Any] = {"at": self._at, "taken": halved()}
+            self.above = TopBits(
+                m, self._first, tops, 2 * digit, COUNT, interval=INTERVAL, place=self._place, **times
+            ).half
+            both = WithTopBits(m, self.low, self.high, self.above, 2 * digit, 2 * COUNT, **times)
+            self.low, self.high = both.low, both.high
 
     # ---- operands and products
 
@@ -116,17 +136,20 @@ class TwoLevelProduct:
         """The differences of the digits of the words `outer`, one cycle after these are in their registers."""
         m, digit, bits = self._m, self._digit, COUNT * self._digit
         words = [number[bits * j :][: bits if j < COUNT - 1 else None] for j in range(COUNT)]
-        chosen = []
-        for side, choices in ((0, words[:-1]), (1, words[1:])):
+        chosen: list[Value] = []
+        pairs = [outer(u, above=self._above) for u in range(INTERVAL)]
+        for side, choices in ((0, words if self._above else words[:-1]), (1, words[1:])):
             register = Signal(max(map(len, choices)), name=f"{name}_{'ab'[side]}", reset_less=True)
             first = side
             value: Value = choices[0]
             for k, choice in enumerate(choices[1:], first + 1):
-                value = Mux(self._at(*(u - 1 for u in range(INTERVAL) if outer(u)[side] == k)), choice, value)
+                value = Mux(self._at(*(u - 1 for u in range(INTERVAL) if pairs[u][side] == k)), choice, value)
             m.d.sync += register.eq(value)
-            with m.If(self._at(*(u - 1 for u in range(INTERVAL) if outer(u)[side] is None))):
-                m.d.sync += register.eq(0)
+            if zero := [u - 1 for u in range(INTERVAL) if pairs[u][side] is None]:
+                with m.If(self._at(*zero)):
+                    m.d.sync += register.eq(0)
             chosen.append(register)
+        self._first.append(chosen[0])
         found = []
         for k in range(COUNT):
             one, two = (register[digit * k :][: digit if k < COUNT - 1 else None] for register in chosen)
@@ -279,13 +302,12 @@ class TwoLevelProduct:
         return [later(m, lower_later, "lower_half"), out]
 
     def _halves(self) -> list[Value]:
-        """Half j of the lower words and of the higher ones in cycle `folding` + j; zero behind them."""
         m, half = self._m, 2 * self._digit
         write = free_running(range(2 * COUNT), name="word_written")
-        read = free_running(range(2 * COUNT), name="half_read")
+        self._place = read = free_running(range(2 * COUNT), name="half_read")
         m.d.sync += [
             write.eq(Mux(self._at(WORD + COLUMNS[0] - 1), 0, Mux(self._at(WORD + BUBBLE), write, write + 1))),
-            read.eq(Mux(self._at(folding() - 2), 0, read + 1)),
+            read.eq(Mux(self._at(halved() - 2), 0, read + 1)),
         ]
         found: list[Value] = []
         for name, columns in (("low", COLUMNS[:COUNT]), ("high", COLUMNS[COUNT:])):
@@ -299,12 +321,17 @@ class TwoLevelProduct:
             ]  # fmt: skip
             digit = Signal(half + (name == "high"), name=f"{name}_half", reset_less=True)
             m.d.sync += digit.eq(Mux(read[0], out.data[half:], out.data[:half]))
-            with m.If(self._at(*(folding() + c for c in range(2 * COUNT - 1, INTERVAL - 1)))):
+            with m.If(self._at(*(halved() + c for c in range(2 * COUNT - 1, INTERVAL - 1)))):
                 m.d.sync += digit.eq(0)
             found.append(digit)
         return found
 
 
-def folding() -> int:
-    """Cycle of the lowest half words: the lowest high one has passed its memory."""
+def halved() -> int:
+    """Cycle of the lowest halves: the lowest high word has passed its memory."""
     return WORD + COLUMNS[COUNT] + 2
+
+
+def folding(above: int) -> int:
+    """Cycle of the lowest halves that are folded, for operands with ``above`` bits above their words."""
+    return halved() + latency(above)
