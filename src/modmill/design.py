@@ -169,6 +169,8 @@ class DesignInstance(ABC):
     """1 for a core with one operand, o = a * factor (mod p); ``trace`` and ``corners`` then have b = 0."""
     forms: tuple[str, ...] = PLAIN
     """The forms that the design offers, of `IO`."""
+    one_block = False
+    """Whether each of `Cost.multiplications` takes one DSP block for one cycle: a slot."""
     power_up = 1
     """Least number of cycles of the first reset after power-up (see Contract)."""
 

@@ -81,9 +81,9 @@ def test_results_wait_and_operands_pause(spare):
         assert [v % SMALL for v in found] == [a * b % SMALL for a, b in pairs]
 
 
-@pytest.mark.parametrize("p", [P, SMALL])
-def test_the_plain_form_is_canonical(p):
-    fitted = fit(p, spare=0)
+@pytest.mark.parametrize(("p", "spare"), [(P, 0), (SMALL, 0), (SMALL, 20)])
+def test_the_plain_form_is_canonical(p, spare):
+    fitted = fit(p, spare=spare)
     pairs = [(p - 1, p - 1), (0, p - 1), (1, 1), *operands(fitted.contract("plain"), 1)]
     found = run(fitted.core("plain"), pairs)
     assert [port for port, _, _ in found] == [a * b % p for a, b in pairs]

@@ -227,6 +227,15 @@ def test_the_front_is_that_of_the_chosen_weight(race):
         cores = [(name, v["rate"], v["lut"] + weight * v["dsp"]) for name, v in values if v["rate"]]
         best = {a for a, x, y in cores if not any(u >= x and w <= y and (u, w) != (x, y) for _, u, w in cores)}
         assert set(drawn(race)[1].split(", ")) == best
+    script = "return document.getElementById('scatter').data.find((t) => t.name === 'limit of the slots').x"
+    ends = race.execute_script(script)
+    shares = {v["rate"]: v["share"] for _, v in values if v["share"]}
+    assert len(ends) == 3 * sum(v["share"] is not None for _, v in values) > 12
+    assert all(
+        limit == pytest.approx(100 * rate / shares[rate]) for rate, limit in zip(ends[::3], ends[1::3], strict=True)
+    )
+    choose(race, "x", "us")
+    assert race.execute_script(script) == []
 
 
 def test_the_table_sorts_and_unmeasured_cells_stay_last(race):

@@ -51,6 +51,16 @@ def test_numbers_are_those_of_the_rows():
     assert slow.numbers["mhz"] is slow.numbers["us"] is None and slow.numbers["lut"]
 
 
+def test_the_share_of_the_limit_is_that_of_the_slots():
+    """A full array at the cap reaches its limit; no core exceeds it."""
+    shares = [c.numbers["share"] for c in FOUND if c.numbers["share"]]
+    assert len(shares) > 20 and max(shares) <= 100
+    two_level, montgomery = (of(name)[0] for name in ("karatsuba-two-level", "montgomery-array"))
+    assert two_level.numbers["share"] == pytest.approx(100 * two_level.numbers["mhz"] / 175)
+    assert montgomery.numbers["share"] == pytest.approx(100 * montgomery.numbers["per_dsp"] * 16 * 33 / 175e6)
+    assert of("hbe")[0].numbers["share"] is None  # a multiplication of a channel may take several blocks
+
+
 def test_loaded_cores_serve_every_modulus_of_their_width():
     (array,) = of("montgomery-array")
     assert {modulus_name(p) for p in array.serves} >= {"secp256k1", "P-256", "2^256 - 189"}

@@ -17,14 +17,14 @@ Ten DSP blocks take a product every ten cycles: 100 multiplications of digits in
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product as pairs_of
 from typing import Any
 
 from amaranth.hdl import Module, Value
 
-from modmill.contract import UnsupportedError
+from modmill.contract import Timing, UnsupportedError
 from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.karatsuba.two_level_product import (
     COLUMNS,
@@ -49,6 +49,7 @@ from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.pseudo_mersenne.shape import Params
+from modmill.interface import Multiplier
 from modmill.numbers.folding import fold
 from modmill.numbers.rns.residues import signed_digits
 from modmill.rtl.digit_serial import Control
@@ -221,6 +222,17 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
     @property
     def machine(self) -> type[Machine]:
         return Machine
+
+    @property
+    def _below(self) -> TwoLevelParams:
+        """For operands below p: they have no bits above the digits."""
+        return replace(self.params, above=0)
+
+    def binary_timing(self) -> Timing:
+        return self._below.binary_frame.timing
+
+    def binary_component(self) -> Multiplier:
+        return self.machine(self._below, binary=True)
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         p, digit, bits = self.params, self.params.digit, self.params.bits

@@ -53,6 +53,7 @@ class MontgomeryMultiplication(DesignInstance):
     """The array for one modulus, built in or loaded."""
 
     forms = IO
+    one_block = True
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings

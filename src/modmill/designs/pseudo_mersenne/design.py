@@ -44,6 +44,7 @@ class PseudoMersenne(DesignInstance):
     """The array and its folds for one modulus."""
 
     factor = 1
+    one_block = True
 
     def __init__(self, p: int, params: Params, settings: dict[str, Any]) -> None:
         self.p, self.params, self.settings = p, params, settings

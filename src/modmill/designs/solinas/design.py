@@ -98,6 +98,7 @@ class LazyMontgomery(BinaryMontgomery):
     """Montgomery multiplication without the last subtraction: operands and results are below 2^`operand_bits`."""
 
     params: Any
+    one_block = True
 
     def __init__(self, p: int, params: Any, settings: dict[str, Any]) -> None:
         super().__init__(p, settings)

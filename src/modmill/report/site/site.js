@@ -254,10 +254,16 @@ function race(form) {
       name: "Pareto front", type: "scatter", mode: "lines", hoverinfo: "skip", x: best.map((p) => p.x), y: best.map((p) => p.y),
       line: { color: colour("quiet"), width: 1.2, dash: "dot", shape: "linear" },
     };
+    const limited = x === "rate" ? points.filter((p) => p.values.share) : [];
+    const slots = {
+      name: "limit of the slots", type: "scatter", mode: "lines+markers", hoverinfo: "skip", cliponaxis: false, line: { color: colour("quiet"), width: 0.8 },
+      x: limited.flatMap((p) => [p.x, p.x * 100 / p.values.share, null]), y: limited.flatMap((p) => [p.y, p.y, null]),
+      marker: { symbol: "line-ns-open", color: colour("quiet"), size: limited.flatMap(() => [0, 8, 0]) },
+    };
     const y = f.y.value === "sum" ? `LUT + ${f.weight.value || 0} × DSP` : wordsOf(f.y);
     const none = points.length ? [] : [{ text: "nothing here has both numbers: choose cycles, or another device", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }];
-    const more = { xaxis: logAxis(points.map((p) => p.x)), yaxis: f.y.value === "dsp" ? { rangemode: "tozero" } : logAxis(points.map((p) => p.y)), rest: { annotations: none } };
-    Plotly.react(scatter, [line, ...traces], layout(wordsOf(f.x), y, more), OPTIONS);
+    const more = { xaxis: logAxis([...points.map((p) => p.x), ...slots.x]), yaxis: f.y.value === "dsp" ? { rangemode: "tozero" } : logAxis(points.map((p) => p.y)), rest: { annotations: none } };
+    Plotly.react(scatter, [line, ...traces, slots], layout(wordsOf(f.x), y, more), OPTIONS);
     if (points.length) Plotly.relayout(scatter, { annotations: labels(scatter, points, best) });
     scatter.dataset.points = points.length;
     scatter.dataset.front = best.map((p) => p.label).join(", ");

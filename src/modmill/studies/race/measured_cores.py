@@ -70,8 +70,17 @@ class Contender(Measured):
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """Its numbers as in `core_numbers`."""
-        return core_numbers(self.check, self.synth, self.routes)
+        """Its numbers as in `core_numbers`, and ``share``: of the limit of its slots, in percent."""
+        found = core_numbers(self.check, self.synth, self.routes)
+        return found | {"share": self._share(found["per_dsp"])}
+
+    def _share(self, per_dsp: Any) -> Any:
+        """Products a second and DSP block, in percent of what a block reaches that multiplies in every cycle at the cap
+        of the device. None without a rate or a cap, and where a multiplication takes several blocks."""
+        if not per_dsp or not (cap := self.routes[0].values.get("cap_mhz")):
+            return None
+        fitted = self.design.fit(self.modulus, **self.about["parameters"])
+        return 100 * per_dsp * fitted.cost.multiplications / (cap * 1e6) if fitted.one_block else None
 
 
 def contenders(rows: Iterable[Row], digest: Callable[[Row], str] | None = None) -> list[Contender]:

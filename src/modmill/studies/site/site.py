@@ -223,7 +223,7 @@ class Site:
         yield self._page(
             "race", "index.html", contenders=found, designs=len({c.design.name for c in found}),
             moduli=race_works(found), works_of=works_of, targets=[t for t in TARGETS if t.name in seen],
-            columns=COLUMNS, shapes=SHAPES, plain=plain,
+            columns=(*COLUMNS, ("share", "% of the limit")), shapes=SHAPES, plain=plain,
             names={c.modulus: modulus_name(c.modulus) for c in found},
         )  # fmt: skip
 
