@@ -3,5 +3,6 @@
 """Programs over any multiplier.
 
 In reading order: `microcode` (programs), `machine` (runs them), `rsa` and `ecc` (what they compute, and the protocols);
-`pem` and `ranges` (labels of key files and limits of secret numbers, for both).
+`theorem` (proofs of what programs compute); `pem` and `ranges` (labels of key files and limits of secret numbers, for
+both).
 """

@@ -18,7 +18,7 @@ DIGITS = 3
 """Cycles from the address of a word of digits to the word."""
 _PRODUCT = ("active", "two", "count", "advance", "again", "last")
 _SUM = ("invert", "trim", "lift")
-_BANK = 1024
+BANK = 1024
 """Words of a bank."""
 
 
@@ -46,10 +46,10 @@ class ProgramMemory(wiring.Component):
         shapes = table_shapes(layout)
         self.words = [self._word(entry, shapes) for entry in layout.table[0]]
         self.width = max(PACK, *(shape.size for shape in shapes.values()))
-        self.digits_room = min(_BANK, 1 << (layout.digit_depth - 1).bit_length())  # in one bank
+        self.digits_room = min(BANK, 1 << (layout.digit_depth - 1).bit_length())  # in one bank
         self.digits_banks = -(-layout.digit_depth // self.digits_room)
         first = -(-len(self.words) // self.digits_room) * self.digits_room
-        self.digits_bank, self.digits_first = divmod(first, _BANK)
+        self.digits_bank, self.digits_first = divmod(first, BANK)
         digit = range(max(2, layout.digit_depth))
         super().__init__({
             "at": In(range(max(2, len(self.words)))), "product": Out(shapes[_PRODUCT]), "sum": Out(shapes[_SUM]),
@@ -67,15 +67,15 @@ class ProgramMemory(wiring.Component):
         m = Module()
         width = self.width
         shared = self.digits_banks == 1
-        banks = 1 + max(self.digits_bank if shared else 0, (len(self.words) - 1) // _BANK)
+        banks = 1 + max(self.digits_bank if shared else 0, (len(self.words) - 1) // BANK)
         found = Signal(width, reset_less=True)
-        place = Cat(self.at, Const(0, _BANK.bit_length()))
-        bank: Value = place[_BANK.bit_length() - 1 :][: (banks - 1).bit_length()]
+        place = Cat(self.at, Const(0, BANK.bit_length()))
+        bank: Value = place[BANK.bit_length() - 1 :][: (banks - 1).bit_length()]
         for k in range(2):
             bank = later(m, bank, f"bank_{k}")
         with m.Switch(bank):
             for number in range(banks):
-                words = self.words[number * _BANK : (number + 1) * _BANK]
+                words = self.words[number * BANK : (number + 1) * BANK]
                 with_digits = shared and number == self.digits_bank
                 used = self.digits_first + self.digits_room if with_digits else len(words)
                 depth = max(16, 1 << (used - 1).bit_length())
@@ -102,7 +102,7 @@ class ProgramMemory(wiring.Component):
 
     def _digits(self, m: Module) -> None:
         """Add the banks that hold digits only."""
-        low = _BANK.bit_length() - 1
+        low = BANK.bit_length() - 1
         at = later(m, Mux(self.d_write, self.d_place, self.d_at), "digits_at")
         write, word = Signal(name="d_write_here"), later(m, self.d_data, "d_data_here")
         m.d.sync += write.eq(self.d_write)
@@ -111,7 +111,7 @@ class ProgramMemory(wiring.Component):
             which = later(m, which, f"digits_bank_{k}")
         found = []
         for k in range(self.digits_banks):
-            used = min(_BANK, self.layout.digit_depth - k * _BANK)
+            used = min(BANK, self.layout.digit_depth - k * BANK)
             depth = max(16, 1 << (used - 1).bit_length())
             m.submodules[f"digits{k}"] = ram = BlockRam(PACK, depth, ())
             m.d.comb += [

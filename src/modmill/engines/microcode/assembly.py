@@ -9,6 +9,7 @@ and the slot of an output until the block writes it. Shared slots: tables of con
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil
@@ -29,12 +30,16 @@ _ALWAYS = 1 << 40
 
 @dataclass(frozen=True)
 class Assembled:
-    """A program of instructions and its origin: the legalised field program, its scheduled blocks, the unit."""
+    """A program of instructions and its origin: the legalised field program, its scheduled blocks, the unit.
+
+    ``named``: slot of each variable and table entry of a thread; ``tables``: address of each table."""
 
     program: Program
     legal: LegalProgram
     parts: tuple[Placed, ...]
     unit: DatapathSpec
+    named: Mapping[Name, int]
+    tables: Mapping[str, OperandAddress]
 
     @property
     def field_program(self) -> FieldProgram:
@@ -98,7 +103,7 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
         )
     check_hazards(program, unit)
     program_bounds(program, contract)
-    return Assembled(program, legal, tuple(parts), unit)
+    return Assembled(program, legal, tuple(parts), unit, slots.named, slots.tables)
 
 
 class _Slots:

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What the programs of an engine for powers compute, for all bases and exponents: by induction on the passes.
+
+The factor f of the multiplier is an unknown number too, with f^-1 in the constants, so that the algebra holds for every
+modulus. A value of a program is x^i f^j: the exponents are followed, not the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from modmill.contract import UnsupportedError
+from modmill.engines.microcode.program import Program
+from modmill.engines.rsa.exponentiation import BASE, Exponentiation
+from modmill.engines.theorem.instructions import execute
+from modmill.engines.theorem.normal_forms import Form, Forms
+from modmill.engines.theorem.parts import Part
+from modmill.engines.theorem.scalars import Scalar, digits_worth, ladder_faults
+
+
+class PowerProof:
+    """The parts of a proof of one program. ``power``: the algorithm, ``program``: its instructions. Call `parts`."""
+
+    def __init__(self, power: Exponentiation, program: Program) -> None:
+        self._power, self._program, self._made = power, program, power.program
+        self._forms = Forms(power.contract.p)
+        converted = "square" in self._made.constants
+        self._f = self._forms.atom("f") if converted else self._forms.constant(1)
+        self._x = self._forms.atom(BASE)
+
+    def parts(self) -> list[Part]:
+        """All parts, in the order of the argument."""
+        w = self._made.window
+        checks: list[tuple[str, str, Callable[[], list[str]]]]
+        if not w:
+            what = f"the result is x^{self._made.exponent} mod p"
+            checks = [("result", what, self._fixed)]
+        elif self._made.gray:
+            checks = [
+                ("start", "the first pass finds (x^0, x^1)", self._ladder_start),
+                ("pass", "a pass takes (x^K, x^(K + 1)) to (x^K', x^(K' + 1)), for two bits", self._ladder_pass),
+                ("exponent", "the digits say whether neighbouring bits differ, for all exponents", self._ladder_digits),
+                ("result", "the result is x^K mod p", self._ladder_result),
+            ]
+        else:
+            checks = [
+                ("table", "entry d is x^d, and the first power is the entry of the first digit", self._table),
+                ("pass", f"a pass takes y to y^{1 << w} x^d", self._pass),
+                ("exponent", "the digits make the exponent, for all exponents of the length", self._digits),
+                ("result", "the result is the last power, mod p", self._result),
+            ]
+        checks.append(("constants", "the constants are 1, R^2 mod p and R mod p", self._constants))
+        found = []
+        for part, theorem, check in checks:
+            try:
+                remains = check()
+            except (ValueError, UnsupportedError) as error:
+                remains = [str(error)]
+            found.append(Part(f"{self._made.name}, {part}", theorem, tuple(remains)))
+        return found
+
+    # ---- execution
+
+    def _shared(self) -> dict[Any, Form]:
+        values = {"one": self._f, "square": self._f**-1, "radix": self._forms.constant(1)}
+        return {(True, k): values[name] for k, name in enumerate(self._made.constants)}
+
+    def _before(self) -> tuple[dict[Any, Form], int]:
+        held = self._shared() | {(False, slot): self._x * self._f for slot, _ in self._program.inputs}
+        return held, execute(self._program.before, held, self._forms)
+
+    def _from_any(self, part: str) -> tuple[dict[Any, Form], int]:
+        held = self._shared()
+        held |= {(False, slot): self._forms.atom("held", slot) for slot in range(self._program.slots)}
+        return held, execute(getattr(self._program, part), held, self._forms)
+
+    def _held(self, slot: int) -> Form:
+        return self._forms.atom("held", slot)
+
+    def _constants(self) -> list[str]:
+        p, f = self._power.contract.p, self._power.contract.factor
+        wanted = {"one": 1, "square": pow(f, -2, p), "radix": pow(f, -1, p)}
+        names, shared = self._made.constants, dict(self._program.shared)
+        found = [f"constant {k} is not {n}" for k, n in enumerate(names) if shared.get(k) != wanted[n] % p]
+        if "square" not in names and f % p != 1:
+            found.append("the factor is not 1, and the program does not convert")
+        return found
+
+    # ---- programs
+
+    def _answers(self, held: dict[Any, Form], wanted: Form) -> list[str]:
+        got = [held[False, slot] for slot, _ in self._program.results]
+        return [] if got == [wanted * self._f] else ["the instructions compute another power"]
+
+    def _fixed(self) -> list[str]:
+        held, digits = self._before()
+        if digits or self._program.loop:
+            return ["a program for one exponent uses digits"]
+        execute(self._program.after, held, self._forms)
+        return self._answers(held, self._x**self._made.exponent)
+
+    def _entries(self) -> range:
+        return range(1 << self._made.window)
+
+    def _table(self) -> list[str]:
+        held, digits = self._before()
+        wanted = [self._x**d if d else self._forms.constant(1) for d in self._entries()]
+        found = [f"entry {d} is not x^{d}" for d in self._entries() if held.get((False, d)) != wanted[d]]
+        if held.get((False, self._made.result)) != self._forms.selected(0, wanted) or digits != 1:
+            found.append("the first power is not the entry of the first digit")
+        return found
+
+    def _pass(self) -> list[str]:
+        held, digits = self._from_any("loop")
+        entry, y = self._forms.selected(0, map(self._held, self._entries())), self._held(self._made.result)
+        if held[False, self._made.result] != y ** (1 << self._made.window) * entry or digits != 1:
+            return ["a pass computes another power"]
+        return [f"a pass changes entry {d}" for d in self._entries() if held[False, d] != self._held(d)]
+
+    def _result(self) -> list[str]:
+        held, digits = self._from_any("after")
+        return self._answers(held, self._held(self._made.result)) if not digits else ["digits after the loop"]
+
+    def _lengths(self, each: int) -> list[str]:
+        """Shorter exponents: a job has as many passes as its digits need, and the digits have all bits."""
+        made, found = self._made, []
+        for bits in range(1, self._power.bits + 1):
+            count = made.digit_count(bits)
+            if count != each * made.passes(bits) + 1 or (count - made.gray) * made.window < bits:
+                found.append(f"{count} digits and {made.passes(bits)} passes for exponents of {bits} bits")
+        return found[:1]
+
+    def _digits(self) -> list[str]:
+        k = Scalar.unknown("k", 0, (1 << self._power.bits) - 1)
+        digits = self._made.digits(k, self._power.bits)  # type: ignore[arg-type]
+        (worth,) = digits_worth(digits, [self._entries()], 1 << self._made.window)
+        found = self._lengths(1)
+        if not worth.whole().same(k) or len(digits) != self._program.passes + 1:
+            found.append("the digits make another exponent")
+        return found
+
+    # ---- the ladder: slots 0 and 1 at its start and end, 2 and 3 between two bits
+
+    def _ladder_start(self) -> list[str]:
+        held, digits = self._before()
+        wanted = [self._forms.constant(1), self._x]
+        if [held.get((False, slot)) for slot in (0, 1)] != wanted or digits:
+            return ["the first powers are others"]
+        return []
+
+    def _ladder_pass(self) -> list[str]:
+        """After a bit the square is in the lower slot and the product in the upper one. So if the bit was 0 these are
+        x^K and x^(K + 1), else x^(K + 1) and x^K; the digit, which says whether the next bit differs, selects the one
+        that is squared."""
+        held, digits = self._from_any("loop")
+        pair = [self._held(0), self._held(1)]
+        for digit in range(2):
+            pair = [self._forms.selected(digit, pair) ** 2, pair[0] * pair[1]]
+        return [] if [held[False, 0], held[False, 1]] == pair and digits == 2 else ["a pass computes other powers"]
+
+    def _ladder_digits(self) -> list[str]:
+        k = Scalar.unknown("k", 0, (1 << self._power.bits) - 1)
+        digits = self._made.digits(k, self._power.bits)  # type: ignore[arg-type]
+        found = self._lengths(2)
+        if len(digits) != 2 * self._program.passes + 1:
+            found.append(f"{len(digits)} digits for {self._program.passes} passes")
+        return found + ladder_faults(digits, k, len(digits) - 1)
+
+    def _ladder_result(self) -> list[str]:
+        held, digits = self._from_any("after")
+        last = self._forms.selected(0, [self._held(0), self._held(1)])
+        return self._answers(held, last) if digits == 1 else [f"{digits} digits after the loop"]
