@@ -3,16 +3,20 @@
 """Constant time of machines: proved for small ones, and planted leaks of numbers and digits are found."""
 
 import copy
+import json
 
 import pytest
 
 from marks import long
 from modmill.cores import proof
 from modmill.cores.ecc import machine as ecc
+from modmill.cores.engine_files import file_differences
 from modmill.cores.engine_proof import circuit_time, machine_time, router_time
+from modmill.cores.engine_theorem import rows_part
 from modmill.cores.rsa import machine as rsa
 from modmill.cores.rsa.circuit import circuit_engine
 from modmill.engines.machine.cluster import Router
+from modmill.engines.machine.program_memory import table_shapes
 from modmill.flow.emit import netlist
 from modmill.flow.netlist import Netlist
 from modmill.numbers.curves.affine import Weierstrass
@@ -57,6 +61,33 @@ def test_a_planted_leak_is_found_with_its_path(machine, leak):
     found = machine_time(planted(machine, *LEAKS[leak]))
     assert found.state == "OPEN"
     assert len(found.path) > 2 and found.path[-1] in found.handshake
+
+
+def test_the_rows_in_the_program_memory_are_those_of_the_program(machine):
+    layout, net = ENGINES["ecc"]().layout, Netlist(copy.deepcopy(machine))
+    cell = next(c for n, c in net.cells.items() if "table_.bank0" in n and c["type"] == "$mem_v2")
+    right, width = cell["parameters"]["INIT"], int(cell["parameters"]["WIDTH"], 2)
+
+    def differing(word, bit):
+        at = len(right) - 1 - word * width - bit
+        cell["parameters"]["INIT"] = right[:at] + "01"[right[at] == "0"] + right[at + 1 :]
+        return rows_part(net, layout).remains
+
+    assert rows_part(net, layout).remains == ()
+    shapes = list(table_shapes(layout).values())
+    sums = [k for k, entry in enumerate(layout.table[0]) if not entry.count]
+    products = [k for k, entry in enumerate(layout.table[0]) if entry.active]
+    for word, shape in ((products[0], shapes[0]), (products[-1], shapes[0]), (sums[1], shapes[1])):
+        assert all(differing(word, bit) for bit in range(shape.size))
+    assert "row 0: " in differing(0, 0)[0]
+
+
+def test_a_program_memory_that_may_be_written_is_found(machine):
+    net = Netlist(copy.deepcopy(machine))
+    pins = next(c["connections"] for n, c in net.cells.items() if "table_.bank0" in n and c["type"] == "$mem_v2")
+    pins["WR_ADDR"] = pins["RD_ADDR"][: len(pins["WR_ADDR"])]
+    found = rows_part(Netlist(net.module), ENGINES["ecc"]().layout)
+    assert "may be written" in found.remains[0]
 
 
 def test_words_are_public_in_no_other_state(machine):
@@ -121,7 +152,17 @@ def test_a_router_is_proved_and_a_leak_in_it_is_found():
 def test_a_folder_with_two_machines_is_proved_module_by_module(tmp_path):
     core = ecc.ecc(CURVE, "montgomery-array", {"loadable": False}, threads=1, cores=2)
     core.write(tmp_path / "two", "modmill ecc build")
-    found = proof.prove(tmp_path / "two")
-    assert (found.state, [*found.found], found.notes) == ("PROVED", ["ecc_core", "ecc_router"], ())
+    found = proof.prove(tmp_path / "two", operations=True)
+    assert (found.timing, [*found.found], found.notes) == ("PROVED", ["ecc_core", "ecc_router"], ())
+    open_parts = [part.name for part in found.operations if part.state == "OPEN"]
+    assert (found.state, open_parts) == ("OPEN", ["data path"])  # the whole is not PROVED while a part is open
+    written = json.loads((tmp_path / "two" / "ecc.json").read_text())["proved"]
+    assert (written["constant_time"], written["operations"]) == ("PROVED", "OPEN")
+    assert "data path OPEN" in (tmp_path / "two" / "README.md").read_text()
+    assert list(file_differences(tmp_path / "two", ecc.EccCore.for_check(tmp_path / "two"))) == []
+    assert proof.prove(tmp_path / "two").notes == ()  # what was proved before stays
+    assert json.loads((tmp_path / "two" / "ecc.json").read_text())["proved"] == written
+    (tmp_path / "two" / "vectors.json").write_text("{}")
+    assert "do not take the result" in proof.prove(tmp_path / "two").notes[0]
     with pytest.raises(ValueError, match="SETUP"):
         proof.prove(tmp_path / "two", public_modulus=True)

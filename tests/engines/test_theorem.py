@@ -41,7 +41,7 @@ def program(curve, operation, bits=32, unit=UNIT):
 
 def is_open(parts):
     """Names of what stays open."""
-    return [part.name.split(", ")[1] for part in parts if part.state == "OPEN"]
+    return [part.name.split(" of ")[0] for part in parts if part.state == "OPEN"]
 
 
 def shown(curve, made, instructions, contract):

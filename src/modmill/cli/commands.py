@@ -121,6 +121,7 @@ def build(
     It is simulated before it is written; a core with a wrong result is not written.
     """
     from modmill.cores.multiplier.build import require_replaceable
+    from modmill.report.sheet import UNPROVED, proving
 
     core = _core(design, modulus, sets, io, top, bus=bus, bus_clock=bus_clock)
     folder = output or Path(core.name)
@@ -135,7 +136,7 @@ def build(
         f"{core.digest[:23]}..."
     )
     print(_factor_left(c))
-    print(f"proofs not run: modmill prove {folder} --products --control")
+    print(f"proofs not run: {proving(UNPROVED, str(folder))}")
 
 
 def _factor_left(contract: Contract) -> str:

@@ -61,6 +61,7 @@ def build(
     from modmill.engines.ecc.point_engine import Shape
     from modmill.flow.emit import require_name
     from modmill.numbers.curves.affine import Montgomery
+    from modmill.report.sheet import UNPROVED_ENGINE, proving
     from modmill.studies.race.ecc import operation_of
 
     require_name(top)
@@ -95,6 +96,7 @@ def build(
         f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.threads} runs interleaved, {cycles}, "
         f"{cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
+    print(f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
 
 
 def race(

@@ -25,6 +25,9 @@ def prove(
     control: Annotated[
         bool, typer.Option("--control", help="Multipliers: also prove one result for each pair, in order.")
     ] = False,
+    operations: Annotated[
+        bool, typer.Option("--operations", help="Engines: also prove what each operation computes, for all inputs.")
+    ] = False,
     certificate: Annotated[
         bool,
         typer.Option("--certificate", help="Prove nothing; check the certificate that an earlier --products wrote."),
@@ -36,7 +39,7 @@ def prove(
     from modmill.cores.proof import recheck
 
     if certificate:
-        if public_modulus or products or control:
+        if public_modulus or products or control or operations:
             raise ValueError("--certificate checks a proof that was made; it goes with no option but --json")
         show(f"checking the certificate of {folder}")
         answer = recheck(folder)
@@ -49,7 +52,10 @@ def prove(
     def progress(what: str, done: int, total: int) -> None:
         show(f"proving the product {what} ({done} of {total})")
 
-    proof = proved(folder, public_modulus=public_modulus, products=products, control=control, progress=progress)
+    proof = proved(
+        folder, public_modulus=public_modulus, products=products, control=control, operations=operations,
+        progress=progress,
+    )  # fmt: skip
     print(json.dumps(proof.describe(), indent=2) if as_json else "\n".join(proof.lines))
     if proof.state != "PROVED":
         raise typer.Exit(1)

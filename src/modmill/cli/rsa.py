@@ -66,6 +66,7 @@ def build(
     from modmill.cores.rsa.engine import CIRCUIT, DEFAULT
     from modmill.design import parse_set
     from modmill.flow.emit import require_name
+    from modmill.report.sheet import UNPROVED_ENGINE, proving
 
     require_name(top)
     chosen, (p, width) = multiplier or (CIRCUIT if circuit else DEFAULT), _modulus(modulus, bits, crt)
@@ -91,6 +92,7 @@ def build(
         f"{'one power at a time' if circuit else f'{threads} powers interleaved'}, {cycles:,} cycles for "
         f"{'it' if circuit else 'them'}, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
+    print(f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
 
 
 @command(app, "rsa race --bits 2048", "rsa race --bits 1024 --multiplier hbe --route --seeds 1")

@@ -40,6 +40,7 @@ from modmill.flow.readable import readable
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.interface import Multiplier
 from modmill.report.recorded import recorded
+from modmill.report.sheet import UNPROVED_ENGINE
 
 _Run = TypeVar("_Run")
 
@@ -430,7 +431,9 @@ class BuiltEngine(ABC):
         target = Path(folder)
         require_former(target, engine_files.names(self.STEM), (*BESIDE, *listed(target)))
         measured = recorded(self.digest)
-        written = {"command": command, "tools": tools.versions(), "measured": measured}
+        written = {
+            "command": command, "tools": tools.versions(), "measured": measured, "proved": UNPROVED_ENGINE,
+        }  # fmt: skip
         write_folder(target, engine_files.rendered(self, written))
         return target
 

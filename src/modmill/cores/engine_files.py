@@ -43,7 +43,9 @@ _MEANINGS = {
 }
 _KINDS = {"engine": "Exponentiation engine", "ecc": "Coprocessor for elliptic curves"}
 _CLEARED = "messages and answers in flight (send the modulus again)"
-_ONLY_WRITTEN = ("modmill", "command", "tools", "digest", "measured")
+SHEET = "README.md"
+"""Name of the data sheet."""
+_ONLY_WRITTEN = ("modmill", "command", "tools", "digest", "measured", "proved")
 """Keys of the record that a check does not recompute; only the seal covers them."""
 
 
@@ -132,11 +134,10 @@ def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
     package = _package(core, made)
     bus = find_bus(core.bus) if core.bus else None
     front = bus_texts(core.device, bus, core.verilog) if bus else {}
-    about_bus = section(core.device, bus) if bus else ""
     texts = {
         f"{stem}.v": _header(stem, made) + "\n" + core.verilog,
         "vectors.json": json.dumps(core.vectors() | {"digest": made["digest"]}, indent=1) + "\n",
-        "README.md": core.page(made) + about_bus + _sheet_tail(package, made),
+        SHEET: sheet_text(core, made),
         f"{package.bench}.py": sheet.template("test_engine.py.j2").render(
             stem=stem, rtl_file=package.source, bench=package.bench, name=package.name, top=core.top, cores=core.cores,
             word=core.word, binary=core.layout.binary, patience=core.patience, power_up_reset=core.power_up,
@@ -146,14 +147,21 @@ def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
     return {**texts, f"{stem}.json": record_text(sealed(made, texts))}
 
 
+def sheet_text(core: BuiltEngine, made: Mapping[str, Any]) -> str:
+    """The data sheet of an engine for its record."""
+    about_bus = section(core.device, find_bus(core.bus)) if core.bus else ""
+    return core.page(made) + about_bus + _sheet_tail(_package(core, made), made)
+
+
 def _sheet_tail(package: packaging.Package, made: Mapping[str, Any]) -> str:
-    """The data sheet's sections on measurements, clock, reset and other tools."""
+    """The data sheet's sections on proofs, measurements, clock, reset and other tools."""
     clock = sheet.clock(package.source, "engine", made.get("measured", ()), _CLEARED)
     vlnv = sheet.packaging_name(package.name, package.version)
     tools = sheet.other_tools(package.source, package.top, package.bench, "engine", vlnv)
     command = "ecc" if package.source.startswith("ecc") else "rsa"
     check = f"- `modmill {command} check .` recomputes the files and simulates `{package.source}`."
-    return f"\n{clock}\n## How to check\nCommands run in this folder.\n{check}\n{tools}"
+    proved = sheet.proofs(made, sheet.UNPROVED_ENGINE)
+    return f"\n## Proved\n{proved}\n\n{clock}\n## How to check\nCommands run in this folder.\n{check}\n{tools}"
 
 
 def _package(core: BuiltEngine, made: Mapping[str, Any]) -> packaging.Package:
@@ -177,7 +185,7 @@ def _header(stem: str, made: Mapping[str, Any]) -> str:
 
 def names(stem: str) -> tuple[str, ...]:
     """The names of all files, for the stem ``engine`` or ``ecc``."""
-    own = f"{stem}.v", f"{stem}.json", "vectors.json", "README.md", f"test_{stem}.py", f"{stem}.core"
+    own = f"{stem}.v", f"{stem}.json", "vectors.json", SHEET, f"test_{stem}.py", f"{stem}.core"
     return *own, *packaging.FILES
 
 

@@ -17,7 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from modmill.cores.built import BuiltEngine
 from modmill.cores.ecc.machine import EccCore
+from modmill.cores.folder import KINDS
 from modmill.cores.rsa.circuit import CircuitCore, engine_class
 from modmill.cores.rsa.machine import EngineCore
 from modmill.engines.machine.layout import DOWN, OWN, OWN_ENTRY, SHARED, SHARED_ENTRY, UP, MicrocodeLayout
@@ -29,7 +31,7 @@ from modmill.engines.theorem.point_programs import PointProof, bounds_part, orde
 from modmill.engines.theorem.power_programs import PowerProof
 from modmill.flow.netlist import Bit, Netlist
 
-_BANKS = re.compile(r"(?:^|\.)table_?\.bank(\d+)\.")
+_BANKS = re.compile(r"(?:^|\.)sequencer\.table_?\.bank(\d+)\.")
 """Cells of the program memory, by the number of the bank."""
 _ROWS = "the program memory holds the rows of the programs, and nothing writes into them"
 _DATA_PATH = Part(
@@ -39,13 +41,15 @@ _DATA_PATH = Part(
 )
 
 
-def operations(folder: Path, net: Netlist, *, curve: bool) -> tuple[Part, ...]:
-    """All parts for the engine in a folder; ``net``: one machine of its Verilog; ``curve``: for a curve, or for powers.
+def class_of(folder: Path, kind: str) -> type[EccCore | EngineCore]:
+    """The class of the engine in a folder; ``kind``: what the folder holds, of `KINDS`. Raises ValueError if the record
+    is missing or malformed."""
+    return EccCore if kind == KINDS["ecc.json"] else engine_class(folder)
 
-    Raises ValueError if the record is malformed, as `BuiltEngine.remade`."""
-    kind = EccCore if curve else engine_class(folder)
-    engine = kind.remade(folder)
-    if isinstance(engine, CircuitCore):
+
+def operations_of(engine: BuiltEngine, net: Netlist) -> tuple[Part, ...]:
+    """All parts for an engine; ``net``: one machine of its Verilog."""
+    if not isinstance(engine, EccCore | EngineCore) or isinstance(engine, CircuitCore):
         return (Part("operations", "each operation computes the power", ("a circuit has no programs to prove",)),)
     return rows_part(net, engine.layout), *parts(engine), _DATA_PATH
 
@@ -107,13 +111,13 @@ def _written(net: Netlist, cell: dict[str, Any], rows: list[int]) -> list[str]:
 
 
 def _always_one(net: Netlist, bit: Bit) -> bool:
-    """Whether a net is constant 1, or a gate OR with constant 1."""
+    """Whether a net is 1 whenever it is known: constant, a gate OR with such a net, or a choice among such nets."""
     if bit not in net.drivers:
-        return bit == "1"
+        return bit in ("1", "x")
     name, _, k = net.drivers[bit]
     cell = net.cells[name]
-    pins = cell["connections"]
-    return cell["type"] == "$or" and any(k < len(pins[x]) and pins[x][k] == "1" for x in "AB")
+    found = [_always_one(net, cell["connections"][x][k]) for x in "AB" if k < len(cell["connections"].get(x, ()))]
+    return {"$or": any, "$mux": all, "$pos": any}.get(cell["type"], lambda _: False)(found)
 
 
 _Row = tuple[list[dict[str, int]], dict[str, int]]
@@ -150,10 +154,12 @@ def _row_differences(program: Program, layout: MicrocodeLayout, rows: list[_Row]
         if tuple(bool(flags[name]) for name in ("advance", "again", "last", "active")) != wanted:
             yield f"{row}: another flag"
         tasks = [instruction.product, *instruction.sums]
-        if len(tasks) != len(entries):
-            yield f"{row}: {len(entries)} entries, not {len(tasks)}"
+        if flags["count"] != len(tasks):
+            yield f"{row}: {flags['count']} entries, not {len(tasks)}"
             continue
         for task, fields in zip(tasks, entries, strict=True):
+            if task is None and any(fields[name] for name in layout.fields):
+                yield f"{row}: an entry without a product has the address of a slot"
             if task is not None and (differs := _task_difference(task, fields, layout, offset)):
                 yield f"{row}: {differs}"
 
@@ -175,7 +181,7 @@ def _task_difference(task: Task, fields: dict[str, int], layout: MicrocodeLayout
         return "" if bool(fields.get("two", 0)) == (task.c is not None) else "a sum of two products, or none"
     if bool(fields["invert"]) != (task.kind == "sub"):
         return "a sum for a difference, or a difference for a sum"
-    if task.kind == "sub" and layout.offset_multiples[fields["lift"]] != task.offset_multiple:
+    if layout.offset_multiples[fields["lift"]] != task.offset_multiple:
         return f"{layout.offset_multiples[fields['lift']]} p is added, not {task.offset_multiple} p"
     subtract = layout.conditional_subtracts[fields["trim"] - 1] if fields["trim"] else 0
     if subtract != task.conditional_subtract:

@@ -14,9 +14,12 @@ from typing import Any
 
 from modmill.contract import Binary, Digits, Form
 from modmill.cores.certified import certificate_digest, certificate_lines, certified
+from modmill.cores.engine_noted import note_engine
 from modmill.cores.engine_proof import CIRCUIT_HEADERS, HEADERS, circuit_time, machine_time, router_time
+from modmill.cores.engine_theorem import class_of, operations_of
 from modmill.cores.folder import CERTIFICATE, json_object, kind_of, read_text
 from modmill.cores.multiplier.noted import note
+from modmill.engines.theorem.parts import Part
 from modmill.flow import tools
 from modmill.flow.constant_time import PUBLIC, ConstantTime, constant_time
 from modmill.flow.control import ControlProof, prove_control
@@ -51,6 +54,11 @@ _FOR_CONTROL = (
     "each reset lasts {} cycles at least, and registers may contain anything before it",
     "no path from operands to the handshake is left out: this is the proof of constant time",
 )
+_FOR_OPERATIONS = (
+    "SETUP has loaded the modulus and the constants of the data sheet, and the blind is not 0",
+    "points are on the curve; p and the order of the base point are prime",
+    "each product is as the contract of the multiplier says",
+)
 PUBLIC_MODULUS = " for a public modulus"
 _HEADERS = "the words that the machine takes in the states {states} are the header words of README.md"
 _PUBLIC_BITS = "a job of variable time reads only bits of its own exponent, which is public"
@@ -62,7 +70,7 @@ class Proof:
     """A proof of constant time. ``about``: what the record of the folder says; ``found``: the result of each module;
     ``but``: the words of data that are public; ``assumed``: what the proof assumes; ``notes``: what does not fit.
     ``claim``, ``products``: what was to be proved of the results, and how far it is, if this was asked for;
-    ``control``: the same of the handshake."""
+    ``control``: the same of the handshake; ``operations``: the parts of what an engine computes."""
 
     folder: str
     about: Mapping[str, Any]
@@ -74,6 +82,7 @@ class Proof:
     products: ProductProof | None = None
     control: ControlProof | None = None
     public_modulus: bool = False
+    operations: tuple[Part, ...] = ()
 
     @property
     def timing(self) -> str:
@@ -83,11 +92,11 @@ class Proof:
     @property
     def state(self) -> str:
         """PROVED, OPEN or REFUTED, of all that was to be proved."""
-        states = {self.timing, *(proof.state for proof in (self.control, self.products) if proof)}
+        states = {self.timing, *(proof.state for proof in (self.control, self.products, *self.operations) if proof)}
         return next((state for state in ("REFUTED", "OPEN") if state in states), "PROVED")
 
     def states(self, folder: Path) -> dict[str, Any]:
-        """What contract.json says of the proofs that were made."""
+        """What the record of the folder says of the proofs that were made."""
         made: dict[str, Any] = {"constant_time": f"{self.timing}{PUBLIC_MODULUS if self.public_modulus else ''}"}
         if self.products:
             made["products"] = self.products.state
@@ -96,6 +105,9 @@ class Proof:
         if self.control:
             made["control"] = self.control.state
             made["parts"] = {part.name: part.state for part in self.control.parts}
+        if self.operations:
+            made["operations"] = _whole(self.operations)
+            made["parts"] = {part.name: part.state for part in self.operations}
         return made
 
     def theorem(self, found: ConstantTime) -> str:
@@ -121,6 +133,10 @@ class Proof:
             out += self._control_lines(self.control)
         if self.products and self.claim:
             out += self._product_lines(self.products, self.claim)
+        if self.operations:
+            out.append(f"{_whole(self.operations)} operations of {self.about['name']}")
+            for part in self.operations:
+                out += [f"  {part.state} {part.name}: {part.theorem}", *(f"    remains: {x}" for x in part.remains)]
         out += [f"  assumed: {line}" for line in self.assumed]
         return [*out, f"  RTL {self.about['digest']}", *(f"  note: {note}" for note in self.notes)]
 
@@ -173,9 +189,16 @@ class Proof:
                     for part in self.control.parts
                 ],
             }} if self.control else {}),
+            **({"operations": {"state": _whole(self.operations), "parts": [
+                {**vars(part), "state": part.state} for part in self.operations
+            ]}} if self.operations else {}),
             "assumed": list(self.assumed),
             "notes": list(self.notes),
         }  # fmt: skip
+
+
+def _whole(parts: tuple[Part, ...]) -> str:
+    return "OPEN" if any(part.state == "OPEN" for part in parts) else "PROVED"
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -184,11 +207,11 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def prove(
     path: str | Path, *, public_modulus: bool = False, products: bool = False, control: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    operations: bool = False, progress: Callable[[str, int, int], None] | None = None,
 ) -> Proof:  # fmt: skip
     """Prove that timing does not depend on operands, nor on a loaded modulus unless it is ``public_modulus``; for a
     machine, that it depends on header words only. ``products``, ``control``: also prove the results of a multiplier, or
-    its handshake.
+    its handshake; ``operations``: also what an engine computes.
 
     Raises ValueError if a file of the folder is missing or malformed, ToolError if Yosys cannot read the Verilog.
     """
@@ -202,7 +225,10 @@ def prove(
     top = _top(options, record_file)
     assert isinstance(options, dict)
     but, assumed = "", [line.format(yosys=tools.version("yosys")) for line in _ASSUMED]
+    computed: tuple[Part, ...] = ()
     if multiplier:
+        if operations:
+            raise ValueError("--operations is for engines; --products is for multipliers")
         public = (*PUBLIC, *(["k_m"] if public_modulus else []))
         net = Netlist.read(verilog, top)
         found = {top: constant_time(net, public)}
@@ -215,7 +241,13 @@ def prove(
         if not isinstance(cores, int) or not isinstance(power_up, int) or not 0 < power_up < _MOST_RESET:
             raise ValueError(f"{record_file}: 'cores' or 'power_up_reset' is malformed")
         circuit = record.get("circuit") is True
-        found = _machines(verilog, top, cores, power_up, circuit_time if circuit else machine_time)
+        nets = {name: Netlist.read(verilog, name) for name in _modules(top, cores)}
+        machine, *router = nets
+        found = {machine: (circuit_time if circuit else machine_time)(nets[machine], power_up)}
+        found |= {name: router_time(nets[name]) for name in router}
+        if operations:
+            computed = operations_of(class_of(folder, kind).remade(folder), nets[machine])
+            assumed += _FOR_OPERATIONS
         but = ", except on header words" + (" and on exponents of jobs of variable time" if circuit else "")
         headers = _HEADERS.format(states=_listed(CIRCUIT_HEADERS if circuit else HEADERS))
         assumed += [headers, *([_PUBLIC_BITS] if circuit else []), *([_APART] if cores > 1 else [])]
@@ -234,10 +266,15 @@ def prove(
     notes = [] if record.get("digest") == about["digest"] else [f"{record_file.name} has the digest of another RTL"]
     proved = certified(folder, lambda text: prove_products(net, claim, progress, certificate=text)) if claim else None
     handshake = prove_control(net, pace) if pace else None
-    proof = Proof(str(path), about, found, but, tuple(assumed), tuple(notes), claim, proved, handshake, public_modulus)
+    proof = Proof(
+        str(path), about, found, but, tuple(assumed), tuple(notes), claim, proved, handshake, public_modulus, computed
+    )
+    states = proof.states(folder)
     if multiplier:
-        proof = replace(proof, notes=(*proof.notes, *note(folder, about["digest"], proof.states(folder))))
-    return proof
+        told = note(folder, about["digest"], states)
+    else:
+        told = note_engine(class_of(folder, kind), folder, about["digest"], states)
+    return replace(proof, notes=(*proof.notes, *told))
 
 
 @dataclass(frozen=True)
@@ -319,14 +356,6 @@ def _form(form: Mapping[str, Any]) -> Form:
     raise ValueError(f"products of numbers as {form['kind']} are not proved; binary and digits are")
 
 
-def _machines(
-    verilog: str, top: str, cores: int, power_up: int, one: Callable[[Netlist, int], ConstantTime]
-) -> dict[str, ConstantTime]:
-    """The results of one machine (``one`` proves it), or of the machine and the router of several."""
-    if cores == 1:
-        return {top: one(Netlist.read(verilog, top), power_up)}
-    machine, router = f"{top}_core", f"{top}_router"
-    return {
-        machine: one(Netlist.read(verilog, machine), power_up),
-        router: router_time(Netlist.read(verilog, router)),
-    }
+def _modules(top: str, cores: int) -> tuple[str, ...]:
+    """The module of one machine, or the modules of the machine and the router of several."""
+    return (top,) if cores == 1 else (f"{top}_core", f"{top}_router")

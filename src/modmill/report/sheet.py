@@ -102,16 +102,27 @@ def render(file: str, record: Mapping[str, Any], name: str) -> str:
 NOT_RUN = "not run"
 UNPROVED = dict.fromkeys(("constant_time", "products", "control"), NOT_RUN)
 """States of the proofs of a core that was built, by name."""
+UNPROVED_ENGINE = dict.fromkeys(("constant_time", "operations"), NOT_RUN)
+"""States of the proofs of an engine that was built."""
+_FEW = 3
+"""Parts of a proof that are all listed; of more parts only those that are not proved."""
 
 
-def proofs(record: Mapping[str, Any]) -> str:
-    """The states of the proofs in words."""
-    states = UNPROVED | record.get("proved", {})
-    if states == UNPROVED:
-        return f"{NOT_RUN}: `modmill prove . --products --control`"
-    said = [f"{name.replace('_', ' ')} {states[name]}" for name in UNPROVED]
+def proving(unproved: Mapping[str, str], folder: str = ".") -> str:
+    """The command that makes all proofs of a core or an engine."""
+    return f"modmill prove {folder} {' '.join(f'--{name}' for name in unproved if name != 'constant_time')}"
+
+
+def proofs(record: Mapping[str, Any], unproved: Mapping[str, str] = UNPROVED) -> str:
+    """The states of the proofs in words; ``unproved``: those of a core or an engine that was built."""
+    states = {**unproved, **record.get("proved", {})}
+    if states == unproved:
+        return f"{NOT_RUN}: `{proving(unproved)}`"
+    said = [f"{name.replace('_', ' ')} {states[name]}" for name in unproved]
     if parts := states.get("parts"):
-        said[-1] += f" ({', '.join(f'{name} {state}' for name, state in parts.items())})"
+        shown = {name: state for name, state in parts.items() if len(parts) <= _FEW or state != "PROVED"}
+        of = "" if len(parts) <= _FEW else f"of {len(parts)} parts: "
+        said[-1] += f" ({of}{', '.join(f'{name} {state}' for name, state in shown.items()) or 'all PROVED'})"
     if certificate := states.get("certificate"):
         said.append(f"certificate of the products `{certificate}`, which `modmill prove . --certificate` checks")
     return "; ".join(said)

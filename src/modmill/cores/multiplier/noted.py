@@ -26,9 +26,9 @@ def note(path: Path, digest: str, states: Mapping[str, Any]) -> list[str]:
             raise ValueError(faults[0])
         if folder.record["digest"] != digest or folder.record.get("modmill") != __version__:
             raise ValueError(f"{RECORD} is of another RTL or version")
-        former = folder.record.get("proved", {})
-        kept = {key: value for key, value in former.items() if not _superseded(key, states)}
-        record = {k: v for k, v in folder.record.items() if k not in seal.KEYS} | {"proved": kept | dict(states)}
+        record = {k: v for k, v in folder.record.items() if k not in seal.KEYS} | {
+            "proved": merged(folder.record, states)
+        }
         core = folder.refit()
         texts = {**folder.texts, _SHEET: core.texts(record, folder.verilog)[_SHEET]}
         del texts[RECORD]
@@ -39,7 +39,8 @@ def note(path: Path, digest: str, states: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _superseded(key: str, states: Mapping[str, Any]) -> bool:
-    """Whether an entry of a former proof is of the same kind as one of this."""
-    of = {"certificate": "products", "parts": "control"}.get(key, key)
-    return of in states
+def merged(record: Mapping[str, Any], states: Mapping[str, Any]) -> dict[str, Any]:
+    """The states in a record, with those of new proofs; former parts and certificates go with what they belong to."""
+    of = {"certificate": ("products",), "parts": ("control", "operations")}
+    former = record.get("proved", {})
+    return {key: value for key, value in former.items() if not states.keys() & set(of.get(key, (key,)))} | dict(states)

@@ -62,8 +62,8 @@ def bounds_part(name: str, program: Program, contract: Contract, unit: DatapathS
         check_hazards(program, unit)
         program_bounds(program, contract)
     except UnsupportedError as error:
-        return Part(f"{name}, bounds", theorem, (str(error),))
-    return Part(f"{name}, bounds", theorem)
+        return Part(f"bounds of {name}", theorem, (str(error),))
+    return Part(f"bounds of {name}", theorem)
 
 
 def order_part(name: str, instructions: Assembled, contract: Contract) -> Part:
@@ -77,7 +77,9 @@ def order_part(name: str, instructions: Assembled, contract: Contract) -> Part:
         "multiply-add": ("r + k s mod n", lambda: (r + k * s,)),
     }
     if name not in formulas:
-        return Part(f"{name}, result", "the operation is what its name says", (f"no formula of {name} is known here",))
+        return Part(
+            f"result of {name}", "the operation is what its name says", (f"no formula of {name} is known here",)
+        )
     text, wanted = formulas[name]
     remains = [] if is_prime(n) else ["the order is not prime"]
     program = instructions.program
@@ -91,7 +93,7 @@ def order_part(name: str, instructions: Assembled, contract: Contract) -> Part:
             remains.append("the instructions compute another polynomial")
     except (ValueError, KeyError) as error:
         remains.append(f"{error}")
-    return Part(f"{name}, result", f"the results are {text}, for all inputs", tuple(remains))
+    return Part(f"result of {name}", f"the results are {text}, for all inputs", tuple(remains))
 
 
 @dataclass
@@ -170,7 +172,7 @@ class PointProof:
                 remains = check()
             except (ValueError, UnsupportedError) as error:
                 remains = [str(error)]
-            found.append(Part(f"{name}, {part}", theorem, tuple(remains)))
+            found.append(Part(f"{part} of {name}", theorem, tuple(remains)))
         return found
 
     # ---- formulas

@@ -58,7 +58,7 @@ class PowerProof:
                 remains = check()
             except (ValueError, UnsupportedError) as error:
                 remains = [str(error)]
-            found.append(Part(f"{self._made.name}, {part}", theorem, tuple(remains)))
+            found.append(Part(f"{part} of {self._made.name}", theorem, tuple(remains)))
         return found
 
     # ---- execution
