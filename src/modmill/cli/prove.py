@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from modmill.cli.check import Built
-from modmill.cli.options import Json
+from modmill.cli.options import Json, Record
+from modmill.cli.output import recorded, require_writable
 from modmill.cli.progress import show
 
 
@@ -33,13 +34,14 @@ def prove(
         typer.Option("--certificate", help="Prove nothing; check the certificate that an earlier --products wrote."),
     ] = False,
     as_json: Json = False,
+    record: Record = None,
 ) -> None:
     """Prove constant time of the RTL in a folder, for all operands and all pauses. Status 1 if something is open."""
     from modmill.cores.proof import prove as proved
     from modmill.cores.proof import recheck
 
     if certificate:
-        if public_modulus or products or control or operations:
+        if public_modulus or products or control or operations or record:
             raise ValueError("--certificate checks a proof that was made; it goes with no option but --json")
         show(f"checking the certificate of {folder}")
         answer = recheck(folder)
@@ -47,6 +49,7 @@ def prove(
         if answer.refused:
             raise typer.Exit(1)
         return
+    require_writable(record)
     show(f"proving constant time of {folder}")
 
     def progress(what: str, done: int, total: int) -> None:
@@ -54,8 +57,9 @@ def prove(
 
     proof = proved(
         folder, public_modulus=public_modulus, products=products, control=control, operations=operations,
-        progress=progress,
+        rows=record, progress=progress,
     )  # fmt: skip
     print(json.dumps(proof.describe(), indent=2) if as_json else "\n".join(proof.lines))
+    recorded(record)
     if proof.state != "PROVED":
         raise typer.Exit(1)

@@ -30,6 +30,7 @@ from modmill.flow.products import Claim, ProductProof, prove_products
 from modmill.flow.recheck import RefusedError
 from modmill.flow.replay import check
 from modmill.report import sheet
+from modmill.report.proof_rows import record_proof
 
 _FILES = {
     "a multiplier": ("contract.json", "core.v"),
@@ -207,11 +208,11 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def prove(
     path: str | Path, *, public_modulus: bool = False, products: bool = False, control: bool = False,
-    operations: bool = False, progress: Callable[[str, int, int], None] | None = None,
+    operations: bool = False, rows: Path | None = None, progress: Callable[[str, int, int], None] | None = None,
 ) -> Proof:  # fmt: skip
     """Prove that timing does not depend on operands, nor on a loaded modulus unless it is ``public_modulus``; for a
     machine, that it depends on header words only. ``products``, ``control``: also prove the results of a multiplier, or
-    its handshake; ``operations``: also what an engine computes.
+    its handshake; ``operations``: also what an engine computes. ``rows``: a file that takes the states.
 
     Raises ValueError if a file of the folder is missing or malformed, ToolError if Yosys cannot read the Verilog.
     """
@@ -274,6 +275,10 @@ def prove(
         told = note(folder, about["digest"], states)
     else:
         told = note_engine(class_of(folder, kind), folder, about["digest"], states)
+    if rows:
+        if told or notes:
+            raise ValueError(f"no row of a proof is recorded: {[*told, *notes][0]}")
+        record_proof(rows, record, states, f"yosys {tools.version('yosys')}")
     return replace(proof, notes=(*proof.notes, *told))
 
 

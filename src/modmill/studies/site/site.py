@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from modmill.contract import UnsupportedError
+from modmill.cores.digests import Digests, key
 from modmill.cores.folder import write_folder
 from modmill.cores.multiplier.build import build
 from modmill.design import Design, DesignInstance
@@ -32,7 +33,8 @@ from modmill.numbers.moduli import parse_modulus
 from modmill.report import diagram, drawing, errata, pages
 from modmill.report.engine_rows import MeasuredEngine, is_engine, measured_engines, work_of
 from modmill.report.families import FAMILIES, family
-from modmill.report.measured import by_device, core_numbers
+from modmill.report.measured import Measured, by_device, core_numbers
+from modmill.report.proof_rows import proofs_by_digest, proved
 from modmill.report.reproduction import Section
 from modmill.report.rows import Row, Store
 from modmill.report.traces import traced
@@ -130,6 +132,13 @@ def require_replaceable(folder: Path) -> None:
 _Measured = TypeVar("_Measured", Contender, MeasuredEngine)
 
 
+def _today(made: Contender) -> str:
+    """The digest of the RTL that is emitted now for a multiplier, known or emitted (seconds)."""
+    about = made.about
+    core = build(about["design"], about["modulus"], about["io"], **about["parameters"])
+    return Digests().of(key(core), lambda: core.digest)
+
+
 @dataclass
 class Site:
     """All pages, as texts. Arguments as in `write`; ``left_out``: the cores that have only rows of other RTL."""
@@ -217,19 +226,31 @@ class Site:
             )
         return found
 
+    def _proved(self, found: Sequence[Measured]) -> Mapping[str, tuple[str, str]]:
+        """What is proved of cores or engines, and by what, by the digest of the RTL. Nothing of a multiplier whose RTL
+        is not what is emitted now; of engines all pages show the same rows, which ``emit`` compares."""
+        rows = proofs_by_digest(self._store.rows)
+        kept = {}
+        for made in found:
+            names = proved(rows.get(made.digest))
+            if names and (not isinstance(made, Contender) or _today(made) == made.digest):
+                row = rows[made.digest]
+                kept[made.digest] = ", ".join(names), f"{row.tool}, {row.about['date'][:10]}"
+        return kept
+
     def _race(self) -> Iterable[tuple[str, str]]:
         found = sorted(self.contenders, key=lambda c: not c.routes)
         seen = {c.target for c in found}
         yield self._page(
             "race", "index.html", contenders=found, designs=len({c.design.name for c in found}),
             moduli=race_works(found), works_of=works_of, targets=[t for t in TARGETS if t.name in seen],
-            columns=(*COLUMNS, ("share", "% of the limit")), shapes=SHAPES, plain=plain,
+            columns=(*COLUMNS, ("share", "% of the limit")), shapes=SHAPES, plain=plain, proved=self._proved(found),
             names={c.modulus: modulus_name(c.modulus) for c in found},
         )  # fmt: skip
 
     def _engine_pages(self) -> Iterable[tuple[str, str]]:
         for kind in engine_pages.PAGES:
-            values = kind.values(self.engines)
+            values = {**kind.values(self.engines), "proved": self._proved(self.engines)}
             yield self._page("engines", kind.file, shapes=SHAPES, plain=plain, **values)
 
     def _design_pages(self) -> Iterable[tuple[str, str]]:
