@@ -89,7 +89,12 @@ class Incomplete(WeierstrassForm):
 
 
 @pytest.mark.parametrize(
-    ("form", "found"), [(WrongSum, "chord, y"), (WrongDouble, "Jacobian doubling, y"), (Incomplete, "P1 = P2")]
+    ("form", "found"),
+    [
+        (WrongSum, "chord, y"),
+        (WrongDouble, "Jacobian doubling, y"),
+        (Incomplete, "P1 = P2"),
+    ],
 )
 def test_a_wrong_or_incomplete_formula_is_found(form, found):
     assert any(found in line for line in weierstrass("P-256", False, form))

@@ -238,20 +238,12 @@ def prove(
             raise ValueError(f"{'--products' if products else '--control'} is for multipliers")
         if public_modulus:
             raise ValueError("--public-modulus is for multipliers; the words of a machine's SETUP are secret")
-        cores, power_up = options.get("cores", 1), record.get("power_up_reset", 1)
-        if not isinstance(cores, int) or not isinstance(power_up, int) or not 0 < power_up < _MOST_RESET:
-            raise ValueError(f"{record_file}: 'cores' or 'power_up_reset' is malformed")
-        circuit = record.get("circuit") is True
-        nets = {name: Netlist.read(verilog, name) for name in _modules(top, cores)}
-        machine, *router = nets
-        found = {machine: (circuit_time if circuit else machine_time)(nets[machine], power_up)}
-        found |= {name: router_time(nets[name]) for name in router}
+        machines = _machines(verilog, top, record, record_file)
+        found, but = machines.found, machines.but
+        assumed += machines.assumed
         if operations:
-            computed = operations_of(class_of(folder, kind).remade(folder), nets[machine])
+            computed = operations_of(class_of(folder, kind).remade(folder), machines.net)
             assumed += _FOR_OPERATIONS
-        but = ", except on header words" + (" and on exponents of jobs of variable time" if circuit else "")
-        headers = _HEADERS.format(states=_listed(CIRCUIT_HEADERS if circuit else HEADERS))
-        assumed += [headers, *([_PUBLIC_BITS] if circuit else []), *([_APART] if cores > 1 else [])]
     about: dict[str, Any] = {
         "name": folder.resolve().name,
         **{key: record[key] for key in ("design", "modulus_name", "modulus_bits", "io") if key in record},
@@ -270,16 +262,22 @@ def prove(
     proof = Proof(
         str(path), about, found, but, tuple(assumed), tuple(notes), claim, proved, handshake, public_modulus, computed
     )
-    states = proof.states(folder)
-    if multiplier:
-        told = note(folder, about["digest"], states)
+    return replace(proof, notes=(*proof.notes, *_keep(proof, folder, kind, record, rows)))
+
+
+def _keep(proof: Proof, folder: Path, kind: str, record: Mapping[str, Any], rows: Path | None) -> list[str]:
+    """Write the states into the folder, and into ``rows``; returns why the folder does not take them. Raises ValueError
+    if ``rows`` cannot take them either."""
+    states, sha = proof.states(folder), proof.about["digest"]
+    if kind == "a multiplier":
+        told = note(folder, sha, states)
     else:
-        told = note_engine(class_of(folder, kind), folder, about["digest"], states)
+        told = note_engine(class_of(folder, kind), folder, sha, states)
+    if rows and (told or proof.notes):
+        raise ValueError(f"no row of a proof is recorded: {[*told, *proof.notes][0]}")
     if rows:
-        if told or notes:
-            raise ValueError(f"no row of a proof is recorded: {[*told, *notes][0]}")
         record_proof(rows, record, states, f"yosys {tools.version('yosys')}")
-    return replace(proof, notes=(*proof.notes, *told))
+    return told
 
 
 @dataclass(frozen=True)
@@ -361,6 +359,28 @@ def _form(form: Mapping[str, Any]) -> Form:
     raise ValueError(f"products of numbers as {form['kind']} are not proved; binary and digits are")
 
 
-def _modules(top: str, cores: int) -> tuple[str, ...]:
-    """The module of one machine, or the modules of the machine and the router of several."""
-    return (top,) if cores == 1 else (f"{top}_core", f"{top}_router")
+@dataclass(frozen=True)
+class _Machines:
+    """Constant time of an engine: of each module, but for which words, with what is assumed; ``net``: one machine."""
+
+    found: dict[str, ConstantTime]
+    but: str
+    assumed: tuple[str, ...]
+    net: Netlist
+
+
+def _machines(verilog: str, top: str, record: Mapping[str, Any], file: Path) -> _Machines:
+    """Prove one machine, or the machine and the router of several. Raises ValueError if the record is malformed."""
+    cores, power_up = record["options"].get("cores", 1), record.get("power_up_reset", 1)
+    if not isinstance(cores, int) or not isinstance(power_up, int) or not 0 < power_up < _MOST_RESET:
+        raise ValueError(f"{file}: 'cores' or 'power_up_reset' is malformed")
+    circuit = record.get("circuit") is True
+    machine, router = (top, None) if cores == 1 else (f"{top}_core", f"{top}_router")
+    net = Netlist.read(verilog, machine)
+    found = {machine: (circuit_time if circuit else machine_time)(net, power_up)}
+    if router:
+        found[router] = router_time(Netlist.read(verilog, router))
+    but = ", except on header words" + (" and on exponents of jobs of variable time" if circuit else "")
+    headers = _HEADERS.format(states=_listed(CIRCUIT_HEADERS if circuit else HEADERS))
+    assumed = (headers, *([_PUBLIC_BITS] if circuit else []), *([_APART] if router else []))
+    return _Machines(found, but, assumed, net)

@@ -9,7 +9,7 @@ The formulas are executed on polynomials, with the curve's own constants. What i
 Weierstrass. The complete sum has bidegree (2, 2), so that affine points are enough, and O by itself. Besides
 
     Z3 = c D^3 y(P1 - P2), c constant              so Z3 = 0 only if P1 - P2 has order two (D != 0)
-    at P1 = P2: Z3 = (2 y)^3                       not 0 without points of order two
+    at P1 = P2: Z3 = c (2 y)^3                     not 0 without points of order two
     at P1 = -P2: (0 : c (2 y)^3 y(2 P) : 0)        O, unless 2 P has order two
     at P2 = O: Y1 (X1 : Y1 : Z1)                   P1
 
@@ -54,69 +54,93 @@ def _third(x1: Polynomial, y1: Polynomial, x2: Polynomial, N: Polynomial, D: Pol
 
 def weierstrass_faults(curve: Weierstrass, make: Callable[[Polynomial], WeierstrassForm]) -> list[str]:
     """What is false of the formulas on a curve, as lines; ``make``: the form, from the constant 1 of a ring."""
-    p, a, b = curve.p, curve.a, curve.b
     found = prime_faults(curve)
-    if (4 * a**3 + 27 * b * b) % p == 0:
+    if (4 * curve.a**3 + 27 * curve.b**2) % curve.p == 0:
         found.append("the curve is singular")
+    found += _sum_faults(curve, make) + _bidegree(curve.p, make)
+    return found + _equal_faults(curve, make) + _jacobian_faults(curve, make)
 
-    # ---- sums: affine points x1 y1 x2 y2, then homogeneous ones
-    x1, y1, x2, y2, one = variables(p, 4)
-    zero = one * 0
-    rules: Rules = {(0, 2, 0, 0): x1**3 + a * x1 + b * one, (0, 0, 0, 2): x2**3 + a * x2 + b * one}
-    E: Any = make(one)
+
+def _sum_faults(curve: Weierstrass, make: Callable[[Polynomial], Any]) -> list[str]:
+    """Sums of two affine points with different x, and sums with O, in which x2 is Z1."""
+    x1, y1, x2, y2, one = variables(curve.p, 4)
+    rules: Rules = {(0, 2, 0, 0): _cubic(curve, x1, one), (0, 0, 0, 2): _cubic(curve, x2, one)}
+    E = make(one)
     R = E.add(_ANY.Homogeneous(x1, y1, one), _ANY.Homogeneous(x2, y2, one))
     D = x1 - x2
     X, Y = _third(x1, y1, x2, y1 - y2, D)
     _, difference = _third(x1, y1, x2, y1 + y2, D)
-    found += faults((
+    found = faults((
         ("chord, x", R.X * D * D - X * R.Z), ("chord, y", R.Y * D**3 - Y * R.Z),
     ), rules)  # fmt: skip
-    if R.Z.remainder(rules).over(difference.remainder(rules)) is None:
-        found.append("chord: Z3 is no multiple of D^3 y(P1 - P2)")
-    for name, Q in (("P2 = O", (zero, one, zero)),):
-        S = E.add(_ANY.Homogeneous(x1, y1, x2), _ANY.Homogeneous(*Q))  # x2 as Z1
+    found += _multiple("chord, Z3", R.Z, difference, rules)
+    P, O = _ANY.Homogeneous(x1, y1, x2), _ANY.Homogeneous(one * 0, one, one * 0)
+    for name, S in (("P2 = O", E.add(P, O)), ("P1 = O", E.add(O, P))):
         found += faults((name, got - y1 * of) for got, of in zip((S.X, S.Y, S.Z), (x1, y1, x2), strict=True))
-        S = E.add(_ANY.Homogeneous(*Q), _ANY.Homogeneous(x1, y1, x2))
-        found += faults(("P1 = O", got - y1 * of) for got, of in zip((S.X, S.Y, S.Z), (x1, y1, x2), strict=True))
-    found += _bidegree(p, make)
+    return found
 
-    # ---- equal and opposite points x y, with Z in a third variable
-    x, y, z, one = variables(p, 3)
-    E, zero = make(one), one * 0
-    curve_rule: Rules = {(0, 2, 0): x**3 + a * x + b * one}
-    P = _ANY.Homogeneous(x, y, one)
-    N, D = 3 * x * x + a * one, 2 * y
-    X, Y = _third(x, y, x, N, D)
+
+class _Tangent:
+    """A point (``x``, ``y``), the tangent's slope ``N`` / ``D`` in it, and the coordinates of its double."""
+
+    def __init__(self, curve: Weierstrass) -> None:
+        self.x, self.y, self.z, self.one = x, y, _, one = variables(curve.p, 3)
+        self.rules: Rules = {(0, 2, 0): _cubic(curve, x, one)}
+        self.N, self.D = 3 * x * x + curve.a * one, 2 * y
+        self.X, self.Y = _third(x, y, x, self.N, self.D)
+
+    def same(self, name: str, X: Polynomial, Y: Polynomial, X_by: Polynomial, Y_by: Polynomial) -> list[str]:
+        """Lines unless X / X_by and Y / Y_by are the double."""
+        D = self.D
+        checks = ((f"{name}, x", X * D * D - self.X * X_by), (f"{name}, y", Y * D**3 - self.Y * Y_by))
+        return faults(checks, self.rules)
+
+
+def _equal_faults(curve: Weierstrass, make: Callable[[Polynomial], Any]) -> list[str]:
+    """Sums of equal and of opposite points, and complete doublings."""
+    t = _Tangent(curve)
+    E, P = make(t.one), _ANY.Homogeneous(t.x, t.y, t.one)
     R = E.add(P, P)
-    found += faults((
-        ("P1 = P2, x", R.X - X * D), ("P1 = P2, y", R.Y - Y), ("P1 = P2, Z3", R.Z - D**3),
-    ), curve_rule)  # fmt: skip
-    R = E.add(P, _ANY.Homogeneous(x, -y, one))
-    found += faults((("P1 = -P2, x", R.X), ("P1 = -P2, z", R.Z)), curve_rule)
-    if R.Y.remainder(curve_rule).over(Y.remainder(curve_rule)) is None:
-        found.append("P1 = -P2: Y3 is no multiple of (2 y)^3 y(2 P)")
+    found = t.same("P1 = P2", R.X, R.Y, R.Z, R.Z) + _multiple("P1 = P2, Z", R.Z, t.D**3, t.rules)
+    R = E.add(P, _ANY.Homogeneous(t.x, -t.y, t.one))
+    found += faults((("P1 = -P2, x", R.X), ("P1 = -P2, z", R.Z)), t.rules)
+    found += _multiple("P1 = -P2, y", R.Y, t.Y, t.rules)
     R = E.double(P)
-    found += faults((("double, x", R.X * D * D - X * R.Z), ("double, y", R.Y * D**3 - Y * R.Z)), curve_rule)
-    found += _multiple("double, Z", R.Z, D**3, curve_rule)
-    R, general = E.double(_ANY.Homogeneous(zero, one, zero)), E.double(_ANY.Homogeneous(x, y, z))
+    found += t.same("double", R.X, R.Y, R.Z, R.Z) + _multiple("double, Z", R.Z, t.D**3, t.rules)
+    R, general = (E.double(_ANY.Homogeneous(*c)) for c in ((t.one * 0, t.one, t.one * 0), (t.x, t.y, t.z)))
     if R.X.terms or R.Z.terms or not R.Y.terms:
         found.append("double: 2 O is not O")
-    if any(c.degrees((1, 1, 1)) - {4} for c in (general.X, general.Y, general.Z)):
-        found.append("double: not homogeneous of degree 4")
+    return found + _degrees("double", general, (4, 4, 4))
 
-    # ---- Jacobian doublings
-    J = E.first_double(P)
-    found += _jacobian("first doubling", J, a, N, D, X, Y, D, curve_rule)
-    J = E.first_double(_ANY.Homogeneous(x, y, z))
-    if any(c.degrees((1, 1, 1)) - {k} for c, k in ((J.X, 4), (J.Y, 6), (J.Z, 2))):
-        found.append("first doubling: not homogeneous")
-    aZ4 = None if isinstance(E.a, int) else a * z**4
-    J = E.double_jacobian(_ANY.Jacobian(x * z * z, y * z**3, z, aZ4))
-    found += _jacobian("Jacobian doubling", J, a, N, D, X, Y, D * z**4, curve_rule)
-    H = _ANY.WeierstrassForm.homogeneous(_ANY.Jacobian(x * z * z, y * z**3, z))
+
+def _jacobian_faults(curve: Weierstrass, make: Callable[[Polynomial], Any]) -> list[str]:
+    """Doublings to and in Jacobian form, and the way back."""
+    t = _Tangent(curve)
+    x, y, z = t.x, t.y, t.z
+    E = make(t.one)
+    found = _degrees("first doubling", E.first_double(_ANY.Homogeneous(x, y, z)), (4, 6, 2))
+    at_z = _ANY.Jacobian(x * z * z, y * z**3, z, None if isinstance(E.a, int) else curve.a * z**4)
+    for name, J, Z in (
+        ("first doubling", E.first_double(_ANY.Homogeneous(x, y, t.one)), t.D),
+        ("Jacobian doubling", E.double_jacobian(at_z), t.D * z**4),
+    ):
+        found += t.same(name, J.X, J.Y, J.Z * J.Z, J.Z**3) + _multiple(f"{name}, Z", J.Z, Z, t.rules)
+        if J.aZ4 is not None:
+            found += faults([(f"{name}, a Z^4", J.aZ4 - curve.a * J.Z**4)], t.rules)
+    H = E.homogeneous(at_z)
     found += faults((("to homogeneous, x", H.X - x * H.Z), ("to homogeneous, y", H.Y - y * H.Z)))
-    found += _multiple("to homogeneous, Z", H.Z, z**3, {})
-    return found
+    return found + _multiple("to homogeneous, Z", H.Z, z**3, {})
+
+
+def _cubic(curve: Weierstrass, x: Polynomial, one: Polynomial) -> Polynomial:
+    return x**3 + curve.a * x + curve.b * one
+
+
+def _degrees(name: str, P: Any, degrees: tuple[int, int, int]) -> list[str]:
+    """A line unless the coordinates are homogeneous of these degrees."""
+    if any(c.degrees((1, 1, 1)) - {k} for c, k in zip((P.X, P.Y, P.Z), degrees, strict=True)):
+        return [f"{name}: not homogeneous of the degrees {degrees}"]
+    return []
 
 
 def _bidegree(p: int, make: Callable[[Polynomial], WeierstrassForm]) -> list[str]:
@@ -137,17 +161,6 @@ def _multiple(name: str, found: Polynomial, of: Polynomial, rules: Rules) -> lis
     if found.remainder(rules).over(of.remainder(rules)) is None:
         return [f"{name}: no constant multiple of what it must be"]
     return []
-
-
-def _jacobian(
-    name: str, J: Any, a: int, N: Polynomial, D: Polynomial, X: Polynomial, Y: Polynomial, Z: Polynomial,
-    rules: Rules,
-) -> list[str]:  # fmt: skip
-    found = faults((
-        (f"{name}, x", J.X * D * D - X * J.Z * J.Z), (f"{name}, y", J.Y * D**3 - Y * J.Z**3),
-        *([(f"{name}, a Z^4", J.aZ4 - a * J.Z**4)] if J.aZ4 is not None else []),
-    ), rules)  # fmt: skip
-    return found + _multiple(f"{name}, Z", J.Z, Z, rules)
 
 
 def edwards_faults(curve: Edwards, make: Callable[[Polynomial], EdwardsForm], root: int | None) -> list[str]:
