@@ -207,6 +207,12 @@ class BuiltEngine(ABC):
         return sample
 
     @property
+    def multiplier(self) -> Multiplier:
+        """The multiplier of a machine, which is queried and never emitted."""
+        made: Multiplier = self._sample.core
+        return made
+
+    @property
     def patience(self) -> int:
         """Timeout of a simulation: maximum cycles without a word, more than twice those of the longest job."""
         return 2 * max(map(self._sample.cycles, range(len(self.layout.programs)))) + 1000

@@ -5,7 +5,8 @@
     rows        the program memory of the Verilog holds the rows of the programs, and nothing writes into them
     bounds      every slot is read after the write that it must see, and no number overflows
     the rest    what the rows compute is the operation (`engines.theorem`)
-    data path   the hardware executes each row as the interpreter does: not proved, so the whole stays OPEN
+    data path   the hardware executes a row of each kind as the interpreter does (`data_path`)
+    sequence    rows follow each other as the interpreter takes them: not proved, so the whole stays OPEN
 
 The programs are made again from the record of the folder; the rows are read back from the Verilog.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from modmill.cores.built import BuiltEngine
+from modmill.cores.data_path import data_path_part, with_closed_core
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.folder import KINDS
 from modmill.cores.rsa.circuit import CircuitCore, engine_class
@@ -34,10 +36,10 @@ from modmill.flow.netlist import Bit, Netlist
 _BANKS = re.compile(r"(?:^|\.)sequencer\.table_?\.bank(\d+)\.")
 """Cells of the program memory, by the number of the bank."""
 _ROWS = "the program memory holds the rows of the programs, and nothing writes into them"
-_DATA_PATH = Part(
-    "data path",
-    "the hardware executes each row as the interpreter does: it reads and writes the slots that its addresses say",
-    ("it is simulated by `check`, not proved",),
+_SEQUENCE = Part(
+    "sequence",
+    "the sequencer takes the rows in order, repeats the loop, and rows in any order do what they do in one",
+    ("`check` simulates it; it depends on no data (constant time), but it is not proved",),
 )
 
 
@@ -47,11 +49,13 @@ def class_of(folder: Path, kind: str) -> type[EccCore | EngineCore]:
     return EccCore if kind == KINDS["ecc.json"] else engine_class(folder)
 
 
-def operations_of(engine: BuiltEngine, net: Netlist) -> tuple[Part, ...]:
-    """All parts for an engine; ``net``: one machine of its Verilog."""
+def operations_of(engine: BuiltEngine, net: Netlist, verilog: str, top: str) -> tuple[Part, ...]:
+    """All parts for an engine; ``net``: the machine ``top`` of the Verilog."""
     if not isinstance(engine, EccCore | EngineCore) or isinstance(engine, CircuitCore):
         return (Part("operations", "each operation computes the power", ("a circuit has no programs to prove",)),)
-    return rows_part(net, engine.layout), *parts(engine), _DATA_PATH
+    layout = engine.layout
+    path = data_path_part(lambda: with_closed_core(verilog, top), layout, engine.multiplier)
+    return rows_part(net, layout), *parts(engine), path, _SEQUENCE
 
 
 def parts(engine: EccCore | EngineCore) -> Iterator[Part]:

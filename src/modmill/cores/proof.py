@@ -242,7 +242,8 @@ def prove(
         found, but = machines.found, machines.but
         assumed += machines.assumed
         if operations:
-            computed = operations_of(class_of(folder, kind).remade(folder), machines.net)
+            engine = class_of(folder, kind).remade(folder)
+            computed = operations_of(engine, machines.net, verilog, next(iter(found)))
             assumed += _FOR_OPERATIONS
     about: dict[str, Any] = {
         "name": folder.resolve().name,

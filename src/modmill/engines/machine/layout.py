@@ -186,12 +186,13 @@ class MicrocodeLayout:
             for k, instruction in enumerate(body, 1):
                 if k == first + 1:
                     loops.append(len(entries))
-                entries += self._entries(number, instruction, again=first < k == end, last=k == len(body))
+                entries += self.entries(number, instruction, again=first < k == end, last=k == len(body))
             if len(loops) == number:
                 loops.append(0)
         return tuple(entries), tuple(firsts), tuple(loops)
 
-    def _entries(self, program: int, instruction: Instruction, *, again: bool, last: bool) -> Iterator[Entry]:
+    def entries(self, program: int, instruction: Instruction, *, again: bool, last: bool) -> Iterator[Entry]:
+        """The entries of an instruction of a program; ``again``, ``last``: as in `Entry`."""
         unused = ((0, OWN),) * len(self.fields)
         yield Entry(
             self._addresses(program, instruction.product) if instruction.product else unused,
