@@ -155,10 +155,10 @@ def test_a_folder_with_two_machines_is_proved_module_by_module(tmp_path):
     found = proof.prove(tmp_path / "two", operations=True)
     assert (found.timing, [*found.found], found.notes) == ("PROVED", ["ecc_core", "ecc_router"], ())
     open_parts = [part.name for part in found.operations if part.state == "OPEN"]
-    assert (found.state, open_parts) == ("OPEN", ["data path"])  # the whole is not PROVED while a part is open
+    assert (found.state, open_parts) == ("OPEN", ["sequence"])  # the whole is not PROVED while a part is open
     written = json.loads((tmp_path / "two" / "ecc.json").read_text())["proved"]
     assert (written["constant_time"], written["operations"]) == ("PROVED", "OPEN")
-    assert "data path OPEN" in (tmp_path / "two" / "README.md").read_text()
+    assert "sequence OPEN" in (tmp_path / "two" / "README.md").read_text()
     assert list(file_differences(tmp_path / "two", ecc.EccCore.for_check(tmp_path / "two"))) == []
     assert proof.prove(tmp_path / "two").notes == ()  # what was proved before stays
     assert json.loads((tmp_path / "two" / "ecc.json").read_text())["proved"] == written

@@ -42,8 +42,8 @@ from modmill.flow.word_rules import Bits, Pins, WordCell, Words, constant, value
 from modmill.interface import Multiplier
 
 THEOREM = (
-    "a row of each kind, at any addresses, with any digits and slots: the netlist reads, adds, multiplies and writes as "
-    "the row says, in the cycles that the distances assume"
+    "a row of each kind, at any addresses, with any digits and slots: the netlist reads, adds, multiplies and writes "
+    "as the row says, in the cycles that the distances assume"
 )
 _CORE = re.compile(r"^\s*(\w+) core \($", re.MULTILINE)
 _SLICE = re.compile(r"\bslice_(\d+)\.")

@@ -2,8 +2,8 @@
 # Copyright The Modmill authors
 """Sums that hardware cuts into slices, compared with the sum as a whole.
 
-A slice adds its bits and the carry of the slice below it, which is a floor; what leaves is a floor again. Both sides get
-one form by
+A slice adds its bits and the carry of the slice below it, which is a floor; what leaves is a floor again. Both sides
+get one form by
 
     floor((2 y + r) / 2^k) = floor(y / 2^(k - 1))                 for r from 0 to 1
     floor(x / 2^(j + k)) = floor(floor(x / 2^j) / 2^k)

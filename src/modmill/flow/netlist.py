@@ -22,8 +22,8 @@ UNWRITTEN = "modmill_unwritten_"
 """Prefix of the registers that are 1 while a word of a memory is unwritten."""
 
 _READ = (
-    "read_verilog core.v; hierarchy -check -top {top}; {closed}proc -norom; flatten; opt_expr; opt_dff -simple-dffe; opt_expr; "
-    "opt_clean; memory_collect; check -assert; write_json core.json"
+    "read_verilog core.v; hierarchy -check -top {top}; {closed}proc -norom; flatten; opt_expr; opt_dff -simple-dffe; "
+    "opt_expr; opt_clean; memory_collect; check -assert; write_json core.json"
 )
 _BITWISE = {"$and", "$or", "$xor", "$xnor", "$not", "$pos", "$mux"}
 CARRYING = {"$add", "$sub", "$mul", "$neg"}
@@ -58,15 +58,13 @@ class Netlist:
 
     @classmethod
     def read(cls, verilog: str, top: str, closed: str = "") -> Netlist:
-        """The netlist of a text; the module ``closed`` stays a cell. Raises ToolError if Yosys cannot read it or a cell has an unknown type."""
+        """The netlist of a text; the module ``closed`` stays a cell. Raises ToolError if Yosys cannot read it or a cell
+        has an unknown type."""
+        script = _READ.format(top=top, closed=closed and f"blackbox {closed}; ")
         with tempfile.TemporaryDirectory(prefix="modmill-mutate-") as name:
             folder = Path(name)
             (folder / "core.v").write_text(re.sub(r"\(\* keep_hierarchy \*\)\n", "", verilog))
-            tools.run(
-                tools.yosys("-q", "-p", _READ.format(top=top, closed=closed and f"blackbox {closed}; ")),
-                name="yosys",
-                cwd=folder,
-            )
+            tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
             module = json.loads((folder / "core.json").read_text())["modules"][top]
         return cls(module)
 
