@@ -9,6 +9,7 @@ from command import modmill, refused
 from leaks import LEAKS, NONE, OF_MODULUS, leaking
 
 from modmill.cores.multiplier.build import build
+from modmill.report.rows import read
 
 
 def folder(path, verilog, **record):
@@ -36,13 +37,17 @@ def test_a_loaded_modulus_is_secret_or_public(tmp_path):
 
 def test_a_core_that_build_wrote_is_proved_and_an_edited_one_is_named(tmp_path):
     build("multistep", "29", s=2, word=3).write(tmp_path / "core", check=False)
-    done = modmill("prove", tmp_path / "core", "--json")
+    rows = tmp_path / "proofs.jsonl"
+    done = modmill("prove", tmp_path / "core", "--json", "--record", rows)
     found = json.loads(done.stdout)
     assert (done.returncode, found["constant_time"]["state"], found["notes"]) == (0, "PROVED", [])
     assert any("Yosys" in line for line in found["assumed"])
+    assert [row.values for row in read(rows)] == [{"constant_time": "PROVED"}]
     verilog = (tmp_path / "core" / "core.v").read_text().replace("endmodule", "// edited\nendmodule", 1)
     (tmp_path / "core" / "core.v").write_text(verilog)
     assert "note: contract.json has the digest of another RTL" in modmill("prove", tmp_path / "core").stdout
+    assert "no row of a proof is recorded" in refused("prove", tmp_path / "core", "--record", rows)
+    assert "--operations is for engines" in refused("prove", tmp_path / "core", "--operations")
 
 
 def test_a_table_is_listed_with_its_address(tmp_path):

@@ -8,9 +8,9 @@ import pytest
 
 from marks import long
 from modmill.cores import data_path
+from modmill.cores.carries import Carries
 from modmill.cores.data_path import data_path_part, kinds, with_closed_core
 from modmill.cores.rsa import machine as rsa
-from modmill.flow.carries import Carries
 from modmill.flow.integers import Integers
 from modmill.flow.netlist import Netlist
 from modmill.studies.mutate import ENGINES

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from modmill.contract import Binary
+from modmill.cores.carries import Carries
 from modmill.engines.machine.layout import (
     DOWN,
     OWN,
@@ -34,7 +35,6 @@ from modmill.engines.machine.program_memory import table_shapes
 from modmill.engines.machine.timing import FIRST, MachineTiming
 from modmill.engines.microcode.program import Instruction
 from modmill.engines.theorem.parts import Part
-from modmill.flow.carries import Carries
 from modmill.flow.integers import Expression, Integers
 from modmill.flow.netlist import Netlist
 from modmill.flow.symbolic import Symbolic
