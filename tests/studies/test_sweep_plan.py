@@ -2,9 +2,13 @@
 # Copyright The Modmill authors
 """Plans of sweeps: their points, and one clear line for each wrong plan."""
 
+from typing import get_type_hints
+
 import pytest
 from command import refused
 
+from modmill.cli import ecc_build, rsa
+from modmill.studies.sweep import machines
 from modmill.studies.sweep.plan import parse, read
 from modmill.studies.sweep.run import spread
 
@@ -34,6 +38,33 @@ def test_a_check_has_no_target_and_only_a_route_has_seeds():
     assert sorted(p.seed for p in points if p.kind == "route") == [1] * 8 + [7] * 8
 
 
+ECC = {"kind": "ecc", "curve": ["P-256", "Curve25519"], "multiplier": "karatsuba-montgomery", "window": [4, 5]}
+RSA = {"kind": "rsa", "bits": 2048, "multiplier": ["hbe", "montgomery-array"], "crt": [True, False], "io": "native"}
+
+
+def test_whole_machines_are_points_beside_multipliers():
+    alone = parse({"targets": ["ecp5-85k"], "machines": [ECC, RSA], "measure": ["check", "synth"]})
+    points = alone.points()
+    assert len({point.name for point in points}) == len(points) == (2 * 2 + 2 * 2) * 2
+    assert points[1].name == "synth ecc karatsuba-montgomery P-256 --window=4 ecp5-85k"
+    assert points[-1].name == "synth rsa montgomery-array 2048 native --crt=False ecp5-85k"
+    both = parse({**PLAN, "machines": [{**RSA, "settings": {"loadable": True}}]})
+    of_hbe = [point for point in both.points() if point.machine and point.design == "hbe"]
+    assert len(both.points()) == 2 * 2 * 2 + 2 * 2 * 2
+    assert [p.settings for p in of_hbe][:2] == [{"loadable": True}, {"loadable": True, "dsp": "25x18"}]
+    fingerprints = {bool(point.machine): point.fingerprint for point in both.points()}
+    assert len(set(fingerprints.values())) == 2
+
+
+@pytest.mark.parametrize("kind", machines.KEYS)
+def test_the_keys_of_machines_are_options_of_the_races(kind):
+    options = get_type_hints({"ecc": ecc_build, "rsa": rsa}[kind].race, include_extras=True)
+    for name, accepted in machines.KEYS[kind].items():
+        (option,) = options[name].__metadata__
+        if isinstance(accepted, range):
+            assert (option.min, option.max) == (accepted[0], accepted[-1]), name
+
+
 def test_a_part_of_a_plan_is_spread_over_it():
     assert spread(range(300), 3) == [0, 100, 200] and spread(range(5), 9) == [0, 1, 2, 3, 4] and spread([], 2) == []
 
@@ -43,11 +74,12 @@ def test_the_plan_of_the_repository_has_three_hundred_points(request):
     assert len(plan.points()) == 300 and len(plan.designs) == 10
 
 
+MACHINE = '[[machines]]\nkind = "ecc"\nmultiplier = "wide"\n'
 WRONG = {
     'moduli = ["P-256"': "plan.toml: Unclosed array (at end of document)",
     'designs = ["wide"]': 'the plan needs moduli, a list, for example: moduli = ["P-256", "2^255-19"]',
-    "moduls = []": "the plan has no key 'moduls'; it takes moduli, designs, targets, io, measure, seeds, settings, "
-    "limits, cluster; the nearest is moduli",
+    "moduls = []": "the plan has no key 'moduls'; it takes targets, moduli, designs, io, measure, seeds, settings, "
+    "machines, limits, cluster; the nearest is moduli",
     "moduli = []": "moduli takes a list of one or more texts, not []",
     'moduli = "P-256"': "moduli takes a list of one or more texts, not 'P-256'",
     'moduli = ["P-265"]': "plan.toml: no modulus is named 'P-265'; the nearest names are P-256",
@@ -63,6 +95,19 @@ WRONG = {
     "[settings.wide]\nlevel = 1": "no parameter 'level'",
     "[settings.wide]\nlevels = []": "settings.wide.levels takes one value or more, not an empty list",
     "[settings.wide]\nlevels = [1, 99]": "levels takes a whole number from 0 to 9, not 99",
+    "machines = 3": "machines takes tables, [[machines]], of kind ecc or rsa, not '3'",
+    '[[machines]]\nkind = "dsa"': "machines takes tables, [[machines]], of kind ecc or rsa, not 'dsa'",
+    '[[machines]]\nkind = "ecc"\ncurve = "P-256"': "[[machines]] of kind ecc needs multiplier",
+    f"{MACHINE}curve = 'P-256'\nteath = 5": "[[machines]] of kind ecc has no key 'teath'; it takes kind, curve, "
+    "multiplier, settings, operation, window, teeth, columns, joint, sums, word, io, threads, cores; "
+    "the nearest is teeth",
+    f"{MACHINE}curve = 'P-256'\nwindow = 7": "machines.window takes 1 to 6, not '7'",
+    f"{MACHINE}curve = 'P-256'\njoint = 1": "machines.joint takes false or true, not '1'",
+    f"{MACHINE}curve = 'P-256'\nwindow = []": "machines.window takes one value or more, not an empty list",
+    f"{MACHINE}curve = 'P-256'\nsettings = {{ streems = 1 }}": "has no parameter 'streems'",
+    f"{MACHINE}curve = 'P-265'": "the nearest names are P-256",
+    '[[machines]]\nkind = "rsa"\nmultiplier = "hbe"\nbits = 512': "RSA moduli have 1024 to 4096 bits, not 512",
+    '[[machines]]\nkind = "rsa"\nmultiplier = "hbe"\nbits = "2048"': "machines.bits takes whole numbers, not '2048'",
     "[limits]\nhours = 2": "[limits] has no key 'hours'; it takes seconds, memory_mb, retries",
     "[limits]\nseconds = 0.5": "limits.seconds takes a whole number from 1 on, not 0.5",
     '[cluster]\nkind = "kubernetes"': "cluster.kind takes slurm, pbs, lsf, sge, not 'kubernetes'",
@@ -74,13 +119,18 @@ WRONG = {
 def test_a_wrong_plan_is_refused_with_one_line(text, tmp_path):
     usual = {"moduli": '["P-256"]', "designs": '["wide"]', "targets": '["gowin"]'}
     key = text.partition(" ")[0]
-    whole = [] if key in ("moduls",) or "needs" in WRONG[text] else [f"{k} = {v}" for k, v in usual.items() if k != key]
+    leaves_out = key == "moduls" or WRONG[text].startswith("the plan needs")
+    whole = [] if leaves_out else [f"{k} = {v}" for k, v in usual.items() if k != key]
     (tmp_path / "plan.toml").write_text("\n".join([*whole, text]))
-    assert WRONG[text] in refused("sweep", "plan.toml", "--store", "store", cwd=tmp_path)
-    assert not (tmp_path / "store").exists()
+    with pytest.raises(ValueError) as error:
+        read(tmp_path / "plan.toml")
+    assert WRONG[text] in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_wrong_command_is_refused_with_one_line(tmp_path):
+    (tmp_path / "wrong.toml").write_text("moduls = []")
+    assert "wrong.toml: the plan has no key 'moduls'" in refused("sweep", "wrong.toml", "--store", "s", cwd=tmp_path)
+    assert not (tmp_path / "s").exists()
     assert "none.toml: No such file or directory" in refused("sweep", "none.toml", cwd=tmp_path)
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
     assert "bytes.toml is no TOML file in UTF-8" in refused("sweep", "bytes.toml", cwd=tmp_path)

@@ -112,6 +112,48 @@ def test_a_core_that_does_not_apply_is_refused_and_other_versions_fail(tmp_path)
         measured(replace(point(), tool="Yosys 1"), (), tmp_path)
 
 
+def machine(**options):
+    """A point of a small coprocessor."""
+    curve = "weierstrass p=23 a=-5 b=1 x=0 y=1 n=29"
+    prints = digests.fingerprint(digests.EVERYTHING)
+    tool = tool_of("synth", "ecp5-25k")
+    return Point("synth", "montgomery-array", curve, "", {}, "ecp5-25k", None, tool, prints, "ecc", options)
+
+
+def test_a_machine_is_measured_once_as_its_race_does(tmp_path, cache, monkeypatch):
+    from dataclasses import replace
+
+    from modmill.report.engine_rows import is_engine, measured_engines
+    from modmill.studies.sweep import measuring
+
+    values = {"lut": 7, "ff": 1, "bram": 0, "dsp": 2}
+    monkeypatch.setattr(measuring.race, "synth_values", lambda engine, text, target, folder: values)
+    point = machine(threads=2, window=2)
+    found = measuring.measured(point, (), tmp_path)
+    assert found.state == "measured" and found.row.values == values and is_engine(found.row)
+    (engine,) = measured_engines([found.row])
+    assert engine.about["threads"] == 2 and "--window 2" in engine.command
+    assert found.row.about["predicted"]["latency"] > 100
+    again = measuring.measured(point, [found.digest], tmp_path)
+    assert (again.state, again.digest, again.row) == ("known", found.digest, None)
+    refused = measuring.measured(machine(operation="ladder"), (), tmp_path)
+    assert refused.state == "refused" and "ladder" in refused.message
+    with pytest.raises(tools.ToolError, match="other sources of Modmill than the sweep"):
+        measuring.measured(replace(point, fingerprint=digests.fingerprint()), (), tmp_path)
+
+
+@pytest.mark.long
+def test_a_machine_is_checked_and_synthesised(tmp_path, cache):
+    from dataclasses import replace
+
+    from modmill.studies.sweep.measuring import measured
+
+    point = machine(threads=2, window=2)
+    checked = measured(replace(point, kind="check", target="", tool=tool_of("check", "")), (), tmp_path)
+    assert checked.state == "measured" and checked.row.values["latency"] == checked.row.about["predicted"]["latency"]
+    assert measured(point, (), tmp_path).row.values["lut"] > 0
+
+
 @pytest.mark.slow
 def test_a_core_is_synthesised_once(tmp_path):
     from modmill.studies.sweep.measuring import measured

