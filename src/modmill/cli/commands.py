@@ -31,6 +31,7 @@ from modmill.cli import bitstream as bitstreams
 from modmill.cli import bus as buses
 from modmill.cli import check as checks
 from modmill.cli import prove as proofs
+from modmill.cli import recommend as recommends
 from modmill.cli import serve as devices
 from modmill.cli import sweep as sweeps
 from modmill.cli.command import Quiet, Verbose, command, group
@@ -258,6 +259,9 @@ command(app, "serve my-core", "serve my-core --socket /tmp/x25519")(devices.serv
 command(app, "bus my-core", "bus my-core --route --record results/buses.jsonl")(buses.bus)
 command(app, "bitstream x25519-core", "bitstream rsa-core --board ecpix5 -o board")(bitstreams.bitstream)
 command(app, "sweep results/unrouted.toml", "sweep results/unrouted.toml --most 30 --store rows")(sweeps.sweep)
+command(app, "recommend -m P-256 --target ecp5-25k --max-dsp 20", "recommend -m 2^255-19 --max-us 1 --want area")(
+    recommends.recommend
+)
 command(app, "explore --seconds 60 --design multistep")(explore.explore)
 command(app, hidden=True)(upkeep.readme)
 command(app, hidden=True)(upkeep.digests)

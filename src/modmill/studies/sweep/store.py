@@ -54,6 +54,8 @@ Name = tuple[Any, ...]
 """What makes two lines the same (`_name`)."""
 FILES = 64
 """Number of files that are replaced by one."""
+SHIPPED = "unrouted"
+"""The store that ships, a folder among the results."""
 RESERVE = 1 << 18
 """Bytes that are kept for the last batch on a full disk."""
 _RESERVE, _LOCK, _NEW = "reserve", "lock", ".new"
@@ -268,6 +270,21 @@ class Store:
                 path.write_bytes(os.urandom(RESERVE))  # a file system may compress zeros
         except OSError:
             path.unlink(missing_ok=True)
+
+
+def read_folder(folder: Path) -> list[Row]:
+    """The measured rows of a store, without changing it; none if there is no such folder."""
+    import duckdb
+
+    if not (files := sorted(folder.glob("*.parquet"))):
+        return []
+    listed = ", ".join(map(_quoted, files))
+    names = ", ".join(f'"{name}"' for name in [*COLUMNS][7:])
+    lines = duckdb.sql(f'SELECT {names} FROM read_parquet([{listed}]) WHERE "values" IS NOT NULL').fetchall()
+    return [
+        Row(kind, digest, tool, target, seed, json.loads(values), json.loads(about))
+        for kind, digest, tool, target, seed, values, about in lines
+    ]
 
 
 def _line(result: Result) -> Line:
