@@ -31,6 +31,7 @@ PARTS = {
     ),
     "explore": ("allpairspy", "hypothesis"),
     "sweep": ("distributed", "dask_jobqueue", "duckdb", "bokeh"),
+    "search": ("optuna",),
     "soc": ("pythondata_cpu_picorv32",),
 }
 """The modules of each part."""

@@ -32,6 +32,7 @@ from modmill.cli import bus as buses
 from modmill.cli import check as checks
 from modmill.cli import prove as proofs
 from modmill.cli import recommend as recommends
+from modmill.cli import search as searches
 from modmill.cli import serve as devices
 from modmill.cli import sweep as sweeps
 from modmill.cli.command import Quiet, Verbose, command, group
@@ -261,6 +262,9 @@ command(app, "bitstream x25519-core", "bitstream rsa-core --board ecpix5 -o boar
 command(app, "sweep results/unrouted.toml", "sweep results/unrouted.toml --most 30 --store rows")(sweeps.sweep)
 command(app, "recommend -m P-256 --target ecp5-25k --max-dsp 20", "recommend -m 2^255-19 --max-us 1 --want area")(
     recommends.recommend
+)
+command(app, "search -m P-256 --target ecp5-25k --max-dsp 20", "search -m 2^255-19 --route --most-routed 5")(
+    searches.search
 )
 command(app, "explore --seconds 60 --design multistep")(explore.explore)
 command(app, hidden=True)(upkeep.readme)

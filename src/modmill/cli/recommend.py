@@ -14,7 +14,7 @@ from modmill.cli.progress import show
 
 if TYPE_CHECKING:
     from modmill.studies.search.estimate import Estimate, Process
-    from modmill.studies.search.knowledge import Figures
+    from modmill.studies.search.knowledge import Figures, Knowledge
 
 MaxDsp = Annotated[int | None, typer.Option("--max-dsp", min=0, help="Most DSP blocks; default: those of the device.")]
 MaxLut = Annotated[int | None, typer.Option("--max-lut", min=0, help="Most LUTs; default: those of the device.")]
@@ -45,7 +45,6 @@ def recommend(
     from modmill.numbers.moduli import parse_modulus
     from modmill.studies.race.measured_cores import modulus_name
     from modmill.studies.search.candidates import multipliers
-    from modmill.studies.search.estimate import HELD
     from modmill.studies.search.knowledge import Knowledge, all_rows
     from modmill.studies.search.recommend import Budget
     from modmill.studies.search.recommend import recommend as recommended
@@ -62,11 +61,19 @@ def recommend(
         return
     print(f"{modulus_name(p)} on {target}, best {want} first:")
     for number, figures in enumerate(found, 1):
-        print("\n".join(["", *_lines(number, figures)]))
-    print(f"\n{_error('LUTs', known.lut)}; {_error('MHz', known.mhz)}. Bars hold for {HELD:.0%} of these.")
+        print("\n".join(["", *lines(number, figures)]))
+    print(f"\n{fits(known)}")
 
 
-def _lines(number: int, f: Figures) -> list[str]:
+def fits(known: Knowledge) -> str:
+    """How good the predictions are, in words."""
+    from modmill.studies.search.estimate import HELD
+
+    return f"{_error('LUTs', known.lut)}; {_error('MHz', known.mhz)}. Bars hold for {HELD:.0%} of these."
+
+
+def lines(number: int, f: Figures) -> list[str]:
+    """A core with its numbers and its command."""
     core = f.core
     return [
         f"{number}. {core.label}",

@@ -64,7 +64,7 @@ def sweep(
         raise UnsupportedError("--scheduler excludes --local and --jobs; omit one of them")
     plan = read(file)
     show("reading the plan and the store")
-    opened = _store(store)
+    opened = store_of(store)
     if not resume and opened.rows:
         raise UnsupportedError(f"{opened.folder} has {len(opened.rows):,} rows; name a new folder with --store")
     kept = f"finished rows are in {opened.folder}; the same command goes on"
@@ -85,7 +85,8 @@ def sweep(
         raise typer.Exit(1)
 
 
-def _store(folder: Path | None) -> Store:
+def store_of(folder: Path | None) -> Store:
+    """The store of a folder; without one, that of all sweeps."""
     from modmill.flow.tools import cache_dir
     from modmill.studies.sweep.store import Store
 
@@ -122,7 +123,7 @@ def import_(
     """Add the rows of files to the store, so that a sweep does not measure them again."""
     from modmill.report.rows import read
 
-    opened = _store(store)
+    opened = store_of(store)
     for file in files:
         file.open().close()  # refuse a file that is not there
         found = [*read(file)]
@@ -137,7 +138,7 @@ def export(
     """Add the measured rows of the store to a file of JSON lines, as those in results."""
     from modmill.report.rows import append, read
 
-    opened = _store(store)
+    opened = store_of(store)
     there = {row.key for row in read(file)}
     new = [row for row in opened.rows if row.key not in there]
     for row in new:
@@ -152,7 +153,7 @@ def query(
     as_json: Json = False,
 ) -> None:
     """Print the result of a query: a line of names, and lines of values between tabs."""
-    names, lines = _store(store).query(sql)
+    names, lines = store_of(store).query(sql)
     if as_json:
         print(json.dumps([dict(zip(names, line, strict=True)) for line in lines], indent=2, default=str))
         return

@@ -124,14 +124,23 @@ def candidates(
 
 
 def _settings(design: Design, p: int, target: Target, loaded: bool, pairs: bool) -> Iterator[dict[str, Any]]:
-    start = measure.settings(design, {"loadable": True} if loaded else {}, target)
+    start, values = start_and_values(design, p, target, loaded)
     yield start
-    values = {s.name: [*_values(s, design, p, start)] for s in design.settings if s.name not in (*start, *_FIXED)}
     singles = [(name, value) for name, found in values.items() for value in found]
     for name, value in singles:
         yield {**start, name: value}
     for one in singles if pairs else []:
         yield from ({**start, **dict((one, other))} for other in singles if other[0] > one[0])
+
+
+def start_and_values(
+    design: Design, p: int, target: Target, loaded: bool
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """The settings that all cores of a design have for a device, and the values to try of each other setting, without
+    its default."""
+    start = measure.settings(design, {"loadable": True} if loaded else {}, target)
+    free = [s for s in design.settings if s.name not in (*start, *_FIXED)]
+    return start, {s.name: [*_values(s, design, p, start)] for s in free}
 
 
 _FIXED = ("loadable", "subtract", "operand", "dsp")

@@ -108,6 +108,10 @@ class Knowledge:
         """All measured cores of the family."""
         return [contender for several in self._measured.values() for contender in several]
 
+    def has(self, core: Candidate, kind: str) -> bool:
+        """Whether a core has rows of a kind, ``synth`` or ``route``."""
+        return core.key in self._measured and (kind == "synth" or bool(self._clock(core)[0]))
+
     def of(self, core: Candidate) -> Figures:
         """The figures of a core."""
         clock = self.mhz.of(core)
