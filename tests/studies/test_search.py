@@ -44,7 +44,7 @@ def toys(count=12):
 def test_a_rule_is_found_and_a_wrong_value_shows_in_the_error():
     cores, values = toys()
     process = Process(cores, values, LUT)
-    assert process.error.most < 0.02 and process.error.cores == len(cores)
+    assert process.error.middle < 0.01 and process.error.most < 0.05 and process.error.cores == len(cores)
     core = Candidate.of(find_design("mcivor"), (1 << 100) - 1, {})
     found = process.of(core)
     assert found.low < 7.0 * 100**1.1 < found.high and found.percent < 10
@@ -167,5 +167,5 @@ def test_the_command_prints_and_refuses(tmp_path):
     found = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
     assert [core["design"] for core in found["cores"]] == ["solinas", "mcivor"]
     assert found["cores"][0]["mhz"]["from"] == "measured on ecp5-85k, 3 seeds" and found["left_out"]["lut"]["cores"] > 8
-    assert "the nearest is mcivor" in refused("recommend", "-m", "P-256", "--max-dsp", "0", "--design", "mcivor",
-                                             "--max-lut", "500", cwd=tmp_path)  # fmt: skip
+    none = ["--max-dsp", "0", "--max-lut", "500", "--design", "mcivor", "-q"]
+    assert "; the nearest is mcivor" in refused("recommend", "-m", "P-256", *none, cwd=tmp_path)

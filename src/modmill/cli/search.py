@@ -97,4 +97,4 @@ def search(
     for number, one in enumerate(found, 1):
         print("\n".join(["", *lines(number, one)]))
     counts = [f"{made.measured[kind]:,} {word}" for kind, word in (("synth", "synthesised"), ("route", "routed"))]
-    print(f"\n{len(cores):,} cores, of which {' and '.join(counts)} now. {fits(known)}")
+    print(f"\n{len(cores):,} cores, of which {' and '.join(counts)} now. {fits(Knowledge(device, made.rows))}")
