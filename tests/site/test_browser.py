@@ -238,6 +238,30 @@ def test_the_front_is_that_of_the_chosen_weight(race):
     assert race.execute_script(script) == []
 
 
+BARS = """
+const rows = [...document.querySelectorAll('#cores tbody tr')].filter((r) => !r.hidden), found = [];
+for (const trace of document.getElementById('scatter').data)
+  (trace.customdata ?? []).forEach(([label], k) => {
+    const bar = trace.error_x, { spread = '', values } = rows.find((r) => r.dataset.label === label).dataset;
+    found.push([spread, JSON.parse(values), trace.x[k], bar.array?.[k], bar.arrayminus?.[k]]);
+  });
+return found;
+"""
+
+
+def test_bars_go_from_the_slowest_seed_to_the_fastest(race):
+    for axis in ("us", "rate"):
+        choose(race, "x", axis)
+        found = race.execute_script(BARS)
+        assert any(spread for spread, *_ in found) and any(not spread for spread, *_ in found)
+        for spread, v, x, more, less in found:
+            ends = [float(end) * v["mhz"] for end in (spread or "1 1").split()]
+            times = [v["latency"] / mhz if axis == "us" else mhz * 1e6 / v["interval"] for mhz in ends]
+            assert [x - less, x + more] == pytest.approx(sorted(times), rel=1e-3)
+    choose(race, "x", "latency")
+    assert {(more, less) for *_, more, less in race.execute_script(BARS)} == {(None, None)}
+
+
 def test_the_table_sorts_and_unmeasured_cells_stay_last(race):
     head = race.find_element("xpath", "//table[@id='cores']//th[.='µs a product']")
     for order in ("ascending", "descending"):

@@ -103,6 +103,14 @@ def test_a_measured_core_has_the_numbers_of_its_rows():
     assert predicted.mhz.high <= find_target("ecp5-25k").dsp_cap_mhz
 
 
+def test_the_spread_of_seeds_is_relative_to_their_median():
+    contender = next(c for c in known().measured() if c.design.name == "solinas" and len(c.routes) == 3)
+    slow, fast = map(float, contender.spread.split())
+    clocks = sorted(row.values["mhz"] for row in contender.routes)
+    assert (slow, fast) == pytest.approx((clocks[0] / clocks[1], clocks[2] / clocks[1]), abs=1e-4) and slow < fast
+    assert next(c for c in known().measured() if len(c.routes) == 1).spread == ""
+
+
 def test_a_loaded_core_has_the_rows_of_another_modulus_of_its_length():
     of = [Candidate.of(find_design("montgomery-array"), p, {}) for p in (P256, (1 << 256) - 189, (1 << 255) - 19)]
     assert of[0].key == of[1].key != of[2].key

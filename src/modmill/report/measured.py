@@ -37,6 +37,13 @@ class Measured:
         return self.synth.target
 
     @property
+    def spread(self) -> str:
+        """The clocks of its slowest and its fastest seed over the median; empty for less than two seeds."""
+        clocks = [float(row.values["mhz"]) for row in self.routes]
+        ends = (min(clocks), max(clocks)) if len(clocks) > 1 else ()
+        return " ".join(f"{end / median(clocks):.4f}" for end in ends)
+
+    @property
     def digest(self) -> str:
         """The digest of its RTL."""
         return self.synth.digest

@@ -231,6 +231,15 @@ function race(form) {
     return best;
   }
 
+  function bars(some, x) { // from the slowest seed to the fastest, on an axis that depends on the clock
+    const rate = x === "rate";
+    if (!rate && x !== "us" && x !== "ms") return { visible: false };
+    const [slow, fast] = [0, 1].map((end) => some.map((p) => p.spread ? Number(p.spread.split(" ")[end]) : 1));
+    const more = some.map((p, k) => p.x * (rate ? fast[k] - 1 : 1 / slow[k] - 1));
+    const less = some.map((p, k) => p.x * (rate ? 1 - slow[k] : 1 - 1 / fast[k]));
+    return { type: "data", symmetric: false, array: more, arrayminus: less, thickness: 1, width: 3, color: colour(some[0].family) };
+  }
+
   function show() {
     const f = form.elements;
     const here = chosen();
@@ -245,7 +254,7 @@ function race(form) {
       return some.length && {
         name: document.querySelector(`.controls .${family}`).textContent.trim().slice(1).trim(), type: "scatter", mode: "markers",
         x: some.map((p) => p.x), y: some.map((p) => p.y), customdata: some.map((p) => [p.label, p.core]),
-        cliponaxis: false,
+        cliponaxis: false, error_x: bars(some, x),
         marker: { color: colour(family), symbol: some[0].symbol, size: 12, line: { width: 1, color: colour("paper") } },
         hovertemplate: `<b>%{customdata[0]}</b><br>${wordsOf(f.x)}: %{x:,.4~g}<br>area: %{y:,.5~g}<extra></extra>`,
       };
