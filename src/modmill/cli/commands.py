@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from modmill.cli import (
+    attack,
     bases,
     complete,
     depth,
@@ -279,6 +280,7 @@ command(ecc.app, "ecc race P-256", "ecc race X25519 --multiplier pseudo-mersenne
 command(ecc.app, "ecc vectors --curve P-256 --count 100", "ecc vectors --engine rtl --curve X25519")(vectors.vectors)
 command(ecc.app, "ecc timing --curve P-256 --scalars 100")(vectors.timing)
 command(ecc.app, "ecc results")(vectors.results)
+app.add_typer(attack.app, name="attack")
 app.add_typer(rsa.app, name="rsa")
 app.add_typer(ecc.app, name="ecc")
 app.add_typer(parameters.app, name="parameters")

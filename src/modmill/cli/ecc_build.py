@@ -50,6 +50,7 @@ def build(
     top: options.Top = "ecc",
     bus: options.Bus = "",
     bus_clock: options.BusClock = "same",
+    lockstep: options.Lockstep = False,
     order: Order = None,
     allow_pairing: AllowPairing = False,
 ) -> None:
@@ -73,7 +74,7 @@ def build(
     core = ecc(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
         threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order, bus=bus,
-        bus_clock=bus_clock,
+        bus_clock=bus_clock, lockstep=lockstep,
     )  # fmt: skip
     if on.arithmetic:
         say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")
@@ -85,6 +86,7 @@ def build(
         *(["--joint"] if joint else []), "--threads", core.layout.threads, "--sums", sums, "--word", word,
         "--order" if core.order else "--no-order", *(["--cores", cores] if cores > 1 else []),
         *(["--top", top] if top != "ecc" else []), *options.behind(core.behind),
+        *(["--lockstep"] if lockstep else []),
     ]  # fmt: skip
     command = shlex.join(["modmill", "ecc", "build", *map(str, words)])
     target = output or Path(f"ecc-{on.name}-{multiplier}")
@@ -94,7 +96,7 @@ def build(
     machines = f"{cores} machines, " if cores > 1 else ""
     print(
         f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.threads} runs interleaved, {cycles}, "
-        f"{cores * core.fitted.cost.dsp:,} DSP blocks predicted"
+        f"{(2 if lockstep else 1) * cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
     print(f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
 
@@ -125,6 +127,7 @@ def race(
     router: options.Router = "",
     seeds: options.Seeds = 3,
     floorplan: options.Floorplan = False,
+    lockstep: options.Lockstep = False,
     as_json: options.Json = False,
     record: options.Record = None,
 ) -> None:
@@ -139,7 +142,7 @@ def race(
     found, refused = race_operation(
         on, operation, multiplier, target=target, settings=parse_set(sets), with_route=route, router=router,
         seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), threads=threads, sums=sums,
-        word=word, cores=cores, floorplan=floorplan, progress=show,
+        word=word, cores=cores, lockstep=lockstep, floorplan=floorplan, progress=show,
     )  # fmt: skip
     recorded(record)
     about = {"curve": on.title, "operation": operation, "target": target}

@@ -102,6 +102,12 @@ CurveText = Annotated[
 BusClock = Annotated[
     Literal["same", "separate"], typer.Option("--bus-clock", help="Clock behind the bus: that of the bus, or its own.")
 ]
+Lockstep = Annotated[
+    bool,
+    typer.Option(
+        "--lockstep", help="Two equal engines, compared word by word: one fault in either releases no wrong result."
+    ),
+]
 Curve = Annotated[
     str,
     typer.Argument(

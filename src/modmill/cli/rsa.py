@@ -59,6 +59,7 @@ def build(
     top: options.Top = "engine",
     bus: options.Bus = "",
     bus_clock: options.BusClock = "same",
+    lockstep: options.Lockstep = False,
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
     import shlex
@@ -73,7 +74,7 @@ def build(
     show(f"building an engine around {chosen}")
     core = _built(
         circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
-        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock,
+        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock, lockstep=lockstep,
     )  # fmt: skip
     words = [
         *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,
@@ -82,6 +83,7 @@ def build(
         *(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "engine" else []), "--blind", blind,
     ]  # fmt: skip
     words += [*(["--circuit"] if circuit else []), *options.behind(core.behind)]
+    words += ["--lockstep"] if lockstep else []
     line = shlex.join(["modmill", "rsa", "build", *map(str, words)])
     target = output or Path(f"rsa-{width if p else bits}-{chosen}")
     keep(f"{target} was not written")
@@ -90,7 +92,7 @@ def build(
     print(
         f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}"
         f"{'one power at a time' if circuit else f'{threads} powers interleaved'}, {cycles:,} cycles for "
-        f"{'it' if circuit else 'them'}, {cores * core.fitted.cost.dsp:,} DSP blocks predicted"
+        f"{'it' if circuit else 'them'}, {(2 if lockstep else 1) * cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
     print(f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
 
@@ -114,6 +116,7 @@ def race(
     route: options.Route = False,
     router: options.Router = "",
     floorplan: options.Floorplan = False,
+    lockstep: options.Lockstep = False,
     seeds: options.Seeds = 3,
     as_json: options.Json = False,
     record: options.Record = None,
@@ -133,7 +136,7 @@ def race(
         try:
             core = _built(
                 circuit, name, p, width, settings, bits=width + blind, method=method, window=window, threads=threads,
-                word=word, io=io, cores=cores,
+                word=word, io=io, cores=cores, lockstep=lockstep,
             )  # fmt: skip
             entrants.append((f"{name} circuit" if circuit else name, core, core.about()))
         except UnsupportedError as error:

@@ -31,6 +31,7 @@ from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.machine.lockstep import LATENCY, Lockstep, paired
 from modmill.engines.machine.sequencer import DatapathSequencer
 from modmill.engines.machine.slot_sequencer import SlotSequencer
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
@@ -115,10 +116,11 @@ class BuiltEngine(ABC):
     64. ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first
     Verilog module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
     (`engines/machine/cluster.py`). ``bus``: name of a bus, behind which the engine is written too; empty: none.
-    ``bus_clock``: of `CLOCKS`, the engine's clock there.
+    ``bus_clock``: of `CLOCKS`, the engine's clock there. ``lockstep``: the engine stands there twice, and its words are
+    compared before they leave (`engines/machine/lockstep.py`).
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
     Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
-    takes.
+    takes, as one in lockstep.
     """
 
     design: str
@@ -132,6 +134,7 @@ class BuiltEngine(ABC):
     cores: int = 1
     bus: str = ""
     bus_clock: str = SAME
+    lockstep: bool = False
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
@@ -145,6 +148,8 @@ class BuiltEngine(ABC):
         if self.io not in forms:
             raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
         is_separate(self.bus_clock, self.bus)
+        if self.bus and self.lockstep:
+            raise UnsupportedError("a bus front has no register for the alarm of --lockstep; omit --bus or --lockstep")
         if self.bus:
             find_bus(self.bus)
             if self.word != WORD:
@@ -221,7 +226,11 @@ class BuiltEngine(ABC):
     def _netlist(self) -> str:
         source = find_design(self.design).source.part
         machine = lambda name: emit.netlist(self.coprocessor, name, source)  # noqa: E731
-        return assembled(machine, emit.netlist, self.top, self.packets, self.power_up)
+        made = partial(assembled, machine, emit.netlist, of=self.packets, power_up=self.power_up)
+        if not self.lockstep:
+            return made(top=self.top)
+        compare = emit.netlist(Lockstep(self.word), f"{self.top}_lockstep")
+        return paired(compare, made(top=f"{self.top}_engine"), top=self.top, word=self.word)
 
     @cached_property
     def verilog(self) -> str:
@@ -390,6 +399,16 @@ class BuiltEngine(ABC):
     @abstractmethod
     def options(self) -> dict[str, Any]:
         """All options, defaults resolved, in the order of the record."""
+
+    @property
+    def protection(self) -> dict[str, bool]:
+        """The options that protect the engine from faults and are on."""
+        return {"lockstep": True} if self.lockstep else {}
+
+    @property
+    def waits(self) -> int:
+        """Cycles that protection adds to those of every job."""
+        return LATENCY if self.lockstep else 0
 
     @property
     def behind(self) -> dict[str, str]:

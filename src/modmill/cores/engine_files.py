@@ -22,6 +22,7 @@ from modmill.buses.adapters import find_bus
 from modmill.buses.files import bus_texts, section
 from modmill.cores.behind_bus import bus_files, bus_record
 from modmill.cores.folder import json_object
+from modmill.engines.machine.lockstep import ALARM
 from modmill.flow.emit import digest
 from modmill.flow.modules import module_ports
 from modmill.report import packaging, sheet
@@ -40,6 +41,7 @@ _MEANINGS = {
     "o_ready": "the word is taken in this cycle if there",
     "o_data": "word of an answer",
     "o_last": "the word is the last one of its answer",
+    ALARM: "a fault was found; nothing moves until the reset",
 }
 _KINDS = {"engine": "Exponentiation engine", "ecc": "Coprocessor for elliptic curves"}
 _CLEARED = "messages and answers in flight (send the modulus again)"
@@ -49,12 +51,13 @@ _ONLY_WRITTEN = ("modmill", "command", "tools", "digest", "measured", "proved")
 """Keys of the record that a check does not recompute; only the seal covers them."""
 
 
-def stream_ports(word: int) -> dict[str, dict[str, Any]]:
-    """Direction (in, out) and width of every port, for words of ``word`` bits."""
-    outputs = ("i_ready", "o_valid", "o_data", "o_last")
+def stream_ports(word: int, *, alarm: bool = False) -> dict[str, dict[str, Any]]:
+    """Direction (in, out) and width of every port, for words of ``word`` bits; ``alarm``: with `ALARM`."""
+    outputs = ("i_ready", "o_valid", "o_data", "o_last", ALARM)
     return {
         name: {"direction": "out" if name in outputs else "in", "width": word if name.endswith("_data") else 1}
         for name in _MEANINGS
+        if alarm or name != ALARM
     }
 
 

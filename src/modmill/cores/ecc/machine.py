@@ -179,7 +179,7 @@ class EccCore(BuiltEngine):
 
     def cycles(self, operation: str) -> int:
         """Cycles from the last word of a job to the first word of its results, the same for all runs."""
-        return self._sample.cycles(self.number(operation))
+        return self._sample.cycles(self.number(operation)) + self.waits
 
     def setup(self, modulus: int = 0) -> list[int]:
         """Words of SETUP for a modulus, p or n; 0 stands for p."""
@@ -229,7 +229,7 @@ class EccCore(BuiltEngine):
             "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
             "threads": self.layout.threads, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
             "cores": self.cores, **({"order": True} if self.order else {}),
-            **self.behind,
+            **self.behind, **self.protection,
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
@@ -310,7 +310,7 @@ class EccCore(BuiltEngine):
             "setup_words": len(self.setup()),
             "programs": [self._program(k, held) for k, held in enumerate(self.held)],
             "slots_in_use": lay.used,
-            "ports": engine_files.stream_ports(self.word),
+            "ports": engine_files.stream_ports(self.word, alarm=self.lockstep),
             "multiplier": self.contract.describe(),
             "digest": digest(self.verilog),
             "netlist": self.digest,

@@ -138,7 +138,8 @@ class CircuitCore(EngineCore):
         assert isinstance(self.fitted, Radix64K)
         bits = bits or self.exponent_bits
         slowest = (1 << bits) - 1
-        return circuit.cycles(self.fitted.shape, self.products(program, slowest if exponent < 0 else exponent, bits))
+        products = self.products(program, slowest if exponent < 0 else exponent, bits)
+        return circuit.cycles(self.fitted.shape, products) + self.waits
 
     def described(self, program: int, bits: int = 0) -> tuple[str, int]:
         bits = bits or self.exponent_bits
@@ -166,7 +167,7 @@ class CircuitCore(EngineCore):
     @property
     def options(self) -> dict[str, Any]:
         return {
-            "bits": self.exponent_bits, "word": self.word, "top": self.top, **self.behind
+            "bits": self.exponent_bits, "word": self.word, "top": self.top, **self.behind, **self.protection
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:

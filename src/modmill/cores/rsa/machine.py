@@ -112,7 +112,7 @@ class EngineCore(BuiltEngine):
         """Cycles from the last word of a job to the first word of its powers; exponents have ``bits`` bits (0: the
         maximum)."""
         bits = bits or self.layout.powers[program].bits
-        return self._sample.cycles(program, self.layout.passes(program, bits))
+        return self._sample.cycles(program, self.layout.passes(program, bits)) + self.waits
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -181,7 +181,7 @@ class EngineCore(BuiltEngine):
         return {
             "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "threads": lay.threads,
             "word": lay.word, "io": self.io, "native": self.numbered, "cores": self.cores, "top": self.top,
-            **self.behind,
+            **self.behind, **self.protection,
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class EngineCore(BuiltEngine):
             "modulus_bits": contract.p.bit_length(),
             "power_up_reset": self.power_up,
             "number_words": self.layout.number_words,
-            "ports": engine_files.stream_ports(self.layout.word),
+            "ports": engine_files.stream_ports(self.layout.word, alarm=self.lockstep),
             "multiplier": contract.describe(),
             "digest": digest(self.verilog),
             "netlist": self.digest,

@@ -5,5 +5,5 @@
 In reading order: `timing` (the cycle of each part of an instruction), `layout` (slots, program table, messages),
 `datapath` (slot memory and adder in slices), `program_memory`, `sequencer` and `slot_sequencer` (for a slot machine),
 `word_register` and `io_register` (numbers in and out), `top` (the coprocessor), `cluster` (several
-coprocessors behind one pair of streams).
+coprocessors behind one pair of streams), `lockstep` (two equal engines whose words are compared).
 """

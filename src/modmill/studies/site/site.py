@@ -336,6 +336,7 @@ class Site:
             "route": "route: clock after place and route",
             "mutate": "mutate: faults planted in the netlist",
             "depth": "depth: levels of lookup tables",
+            "faults": "faults: faults while an engine runs, in its netlist",
             "bus": "bus: cycles over a simulated bus, resources of its front",
             "bitstream": "bitstream: clock and resources of an engine on a board",
         }

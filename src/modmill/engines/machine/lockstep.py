@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Two equal engines in lockstep behind one pair of word streams: no word leaves unless both have sent it.
+
+    words i -----------> first engine  -> word of the first  -> equal? -> words o
+    words i -> 1 cycle -> second engine -> word of the second -> equal?
+
+The second engine gets all inputs one cycle later, so that one glitch of the clock meets two different states, and so
+that no synthesis can merge the two. In each cycle its ready and valid, and its data if valid, are compared with those
+of the first one a cycle ago. A word waits in two registers, one from each engine, and `o_valid` is high only while they
+are equal. Any difference raises `o_alarm` until the reset, and no word enters or leaves any more. The alarm is held
+twice, complemented: if the two disagree, that is an alarm too.
+
+A fault in one register of either engine or of this block therefore releases no wrong word. Faults outside are not seen:
+what arrives wrong at i is computed on, and what leaves right at o may be changed later. Two faults that change both
+engines alike, one cycle apart, are not seen either.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from modmill.rtl.delay import later
+
+ALARM = "o_alarm"
+"""Output that is high from the cycle on in which a difference was found, until the reset."""
+LATENCY = 2
+"""Cycles from a word at the first engine's output to the same word at o."""
+_QUIET = 2
+"""Cycles after a reset in which nothing is compared: registers without a reset differ until it has passed."""
+
+
+class Lockstep(wiring.Component):
+    """Compare two engines: streams ``i`` and ``o`` outside, ``a`` to and ``x`` from the first engine, ``b`` to and
+    ``y`` from the second one, whose reset is ``b_rst``.
+
+    Cost: about 110 registers and 60 LUTs with words of 32 bits, and the second engine. Latency: `LATENCY` cycles.
+    Throughput: a word every third cycle at o.
+    """
+
+    def __init__(self, word: int) -> None:
+        super().__init__({
+            "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
+            "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1), ALARM: Out(1),
+            **{f"{name}_{port}": way for name in "ab" for port, way in (
+                ("valid", Out(1)), ("ready", In(1)), ("data", Out(word)),
+            )},
+            **{f"{name}_{port}": way for name in "xy" for port, way in (
+                ("valid", In(1)), ("ready", Out(1)), ("data", In(word)), ("last", In(1)),
+            )},
+            "b_rst": Out(1), "rst_now": In(1),
+        })  # fmt: skip
+        self._word = word
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        alarm, calm = Signal(name="alarm"), Signal(name="calm", init=1)
+        raised = alarm | ~calm
+        quiet = Signal(_QUIET, init=(1 << _QUIET) - 1)
+        m.d.sync += quiet.eq(quiet << 1)
+        held = []  # word, last and valid from each engine
+        for name in "xy":
+            word = Signal(self._word, name=f"{name}_word", reset_less=True)
+            last, valid = Signal(name=f"{name}_last_word", reset_less=True), Signal(name=f"{name}_there")
+            held.append((word, last, valid))
+        (first, first_last, first_there), (second, second_last, second_there) = held
+        equal = (first == second) & (first_last == second_last)
+
+        m.d.comb += [
+            self.a_valid.eq(self.i_valid & ~raised), self.a_data.eq(self.i_data),
+            self.i_ready.eq(self.a_ready & ~raised), self.x_ready.eq(~first_there),
+            self.o_valid.eq(first_there & second_there & equal & ~raised), self.o_data.eq(first),
+            self.o_last.eq(first_last), getattr(self, ALARM).eq(raised),
+        ]  # fmt: skip
+        late = {name: later(m, value, f"{name}_late") for name, value in (
+            ("a_valid", self.a_valid), ("a_data", self.a_data), ("a_ready", self.a_ready), ("x_valid", self.x_valid),
+            ("x_data", self.x_data), ("x_last", self.x_last), ("x_ready", self.x_ready), ("rst", self.rst_now),
+        )}  # fmt: skip
+        m.d.comb += [
+            self.b_valid.eq(late["a_valid"]), self.b_data.eq(late["a_data"]), self.y_ready.eq(late["x_ready"]),
+            self.b_rst.eq(late["rst"]),
+        ]  # fmt: skip
+        taken = self.o_valid & self.o_ready
+        for (word, last, there), name in zip(held, "xy", strict=True):
+            valid, ready, data, ends = (getattr(self, f"{name}_{port}") for port in ("valid", "ready", "data", "last"))
+            with m.If(valid & ready):
+                m.d.sync += [word.eq(data), last.eq(ends), there.eq(1)]
+            with m.Elif(taken):
+                m.d.sync += there.eq(0)
+        alone = later(m, first_there & ~second_there, "alone")
+        differs = Cat(
+            late["a_ready"] != self.b_ready,
+            late["x_valid"] != self.y_valid,
+            self.y_valid & ((late["x_data"] != self.y_data) | (late["x_last"] != self.y_last)),
+            first_there & second_there & ~equal,
+            second_there & ~first_there,
+            alone & first_there & ~second_there,
+        ).any()
+        with m.If(differs & ~quiet[-1]):
+            m.d.sync += [alarm.eq(1), calm.eq(0)]
+        with m.If(raised):  # one of the two is enough
+            m.d.sync += [alarm.eq(1), calm.eq(0)]
+        return m
+
+
+def paired(lockstep: str, engine: str, *, top: str, word: int) -> str:
+    """Verilog of a module ``top`` that connects two engines, module ``top``_engine, and a `Lockstep`, module
+    ``top``_lockstep, of which the texts are given."""
+    streams = [f"{name}_{port}" for name in "ab" for port in ("valid", "ready", "data")]
+    streams += [f"{name}_{port}" for name in "xy" for port in ("valid", "ready", "data", "last")]
+    outside = ("clk", "rst", "i_valid", "i_ready", "i_data", "o_valid", "o_ready", "o_data", "o_last")
+    pins = textwrap.fill(
+        ", ".join(f".{name}({name})" for name in (*outside, ALARM, *streams, "b_rst")) + ", .rst_now(rst)", 116,
+        initial_indent="    ", subsequent_indent="    ",
+    )  # fmt: skip
+    single = ", ".join(name for name in (*streams, "b_rst") if not name.endswith("data"))
+    wide = ", ".join(name for name in streams if name.endswith("data"))
+    engines = "".join(
+        f"  {top}_engine {name}(.clk(clk), .rst({rst}), .i_valid({to}_valid), .i_ready({to}_ready),\n"
+        f"    .i_data({to}_data), .o_valid({of}_valid), .o_ready({of}_ready), .o_data({of}_data),\n"
+        f"    .o_last({of}_last));\n"
+        for name, rst, to, of in (("first", "rst", "a", "x"), ("second", "b_rst", "b", "y"))
+    )
+    return f"""// Two engines in lockstep: no word leaves unless both have sent it; any difference raises {ALARM}.
+// Latency: that of an engine, and {LATENCY} cycles more.
+// Source: a block of Modmill ({__name__})
+module {top}({", ".join(outside)}, {ALARM});
+  input clk, rst, i_valid, o_ready;
+  input [{word - 1}:0] i_data;
+  output i_ready, o_valid, o_last, {ALARM};
+  output [{word - 1}:0] o_data;
+  wire {single};
+  wire [{word - 1}:0] {wide};
+  {top}_lockstep compare(
+{pins});
+{engines}endmodule
+
+{lockstep}
+{engine}"""

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Simulation of an engine with one fault at a time, in any bit that it remembers.
+
+The registers and memories are those of the netlist: Yosys flattens the Verilog, each register and memory gets a name of
+its own there, and the simulated text is that netlist. The C++ harness names each of them, so it does not compile if
+the model lacks one; `Attacked` compares their sizes. A fault is
+
+    flip               one bit is inverted at the start of a cycle
+    stuck at 0, at 1   one bit keeps this value from a cycle on until the end
+    skip               a register, or a whole memory, misses the first clock edge from a cycle on that would change it
+
+and its outcome
+
+    no effect    all words of the answer are right, and no word follows
+    detected     the alarm was high, and no wrong word left before it or in the cycles after it
+    withheld     no wrong word left, but the answer is incomplete; whoever waits for it must give up
+    released     a wrong word left, or one too many, or a wrong `o_last`
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from modmill.flow import library, tools
+from modmill.flow.library import U64, U64S, Start, StartJob
+from modmill.flow.netlist import REGISTERS, Netlist
+
+KINDS = ("flip", "stuck at 0", "stuck at 1", "skip")
+OUTCOMES = ("no effect", "detected", "withheld", "released")
+_STATE = "modmill_state_"
+_WRITE = "read_json named.json; check -assert; write_verilog -noattr named.v"
+_DECLARED = re.compile(rf"^(  reg(?: \[[^\]]+\])? {_STATE}\d+(?: \[[^\]]+\])?)( = [^;]+)?;", re.MULTILINE)
+_ANY = re.compile(r"^\s*reg\b", re.MULTILINE)
+_SNAPSHOTS = 512
+"""Maximum number of snapshots of the run without a fault."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A register (``words`` is 1) or a memory, with or without write ports. ``name``: in the source, with the instances
+    that contain it. ``low``: index of its lowest bit there: the netlist may have several registers for one of the
+    source."""
+
+    name: str
+    width: int
+    words: int = 1
+    memory: bool = False
+    low: int = 0
+
+    @property
+    def bits(self) -> int:
+        """Number of its bits."""
+        return self.width * self.words
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault. ``kind``: of `KINDS`. ``place``: number of the register or memory; ``word``, ``bit``: in it, not used by
+    a skip. ``cycle``: from the reset on, counted from 0."""
+
+    kind: str
+    place: int
+    word: int
+    bit: int
+    cycle: int
+
+
+class _Operation(ctypes.Structure):  # has the same layout in faults.cpp
+    _fields_ = library.fields(
+        (StartJob, "start"), (U64, "words"), (U64S, "i"), (U64, "wanted patience snapshots"), (U64S, "o last"),
+        (U64, "taken cycles"),
+    )  # fmt: skip
+
+
+class _Fault(ctypes.Structure):  # has the same layout in faults.cpp
+    _fields_ = library.fields((U64, "kind place word bit cycle outcome end"))
+
+
+def named(verilog: str, top: str) -> tuple[str, list[Place]]:
+    """The flattened netlist of a text as Verilog, in which register or memory k is called ``modmill_state_k``, and the
+    places in that order. Raises ToolError if Yosys cannot read the text."""
+    netlist = Netlist.read(verilog, top)
+    places = list[Place]()
+    for name in sorted(netlist.cells):
+        cell = netlist.cells[name]
+        memory = cell["type"] == "$mem_v2"
+        if not memory and cell["type"] not in REGISTERS:
+            continue
+        label = f"{_STATE}{len(places)}"
+        if memory:
+            parameters = cell["parameters"]
+            source, parameters["MEMID"] = parameters["MEMID"].removeprefix("\\"), f"\\{label}"
+            places.append(Place(source, int(parameters["WIDTH"], 2), int(parameters["SIZE"], 2), True))
+            continue
+        old = cell["connections"]["Q"]
+        new = cell["connections"]["Q"] = netlist.fresh(len(old))
+        netlist.add("$pos", list(old), len(old), A=list(new))
+        init = "".join(netlist.initial.get(bit, "x") for bit in reversed(old))
+        attributes = {"init": init} if set(init) != {"x"} else {}
+        netlist.module["netnames"][label] = {"hide_name": 0, "bits": list(new), "attributes": attributes}
+        base, _, index = (netlist.name(old[0]) or ".".join(netlist.source(name))).partition("[")
+        low = int(index[:-1]) if index[:-1].isdigit() else 0
+        places.append(Place(base, len(old), low=low))
+    for label, net in netlist.module["netnames"].items():
+        if not label.startswith(_STATE):
+            net.get("attributes", {}).pop("init", None)
+    netlist.legalise()
+    with tempfile.TemporaryDirectory(prefix="modmill-faults-") as folder:
+        path = Path(folder)
+        (path / "named.json").write_text(json.dumps({"creator": "modmill", "modules": {top: netlist.module}}))
+        tools.run(tools.yosys("-q", "-p", _WRITE), name="yosys", cwd=path)
+        text = (path / "named.v").read_text()
+    marked, count = _DECLARED.subn(r"\1 /*verilator public_flat_rd*/\2;", text)
+    if not count == len(places) == len(_ANY.findall(text)):
+        whole = len(_ANY.findall(text))
+        raise tools.ToolError(f"yosys: the netlist has {whole} registers and memories, the campaign {len(places)}")
+    return marked, places
+
+
+class Attacked:
+    """An engine with two streams of words, compiled for runs with faults.
+
+    ``verilog``, ``top``: its text and first module; ``alarm``: its output that is high from the cycle on in which it
+    finds a fault, if it has one. ``words``: all words at i, sent without a pause; ``wanted``: number of words at o.
+    ``patience``: cycles without a word after which an answer counts as withheld. ``power_up``: least cycles of the
+    reset.
+
+    `places`: the registers and memories. `key`: digest of netlist, harness and tools. `answer`: the words of the run without a fault; `cycles`: its length, from the
+    reset to the last word and a little more. Raises ToolError if the text does not compile or an answer is missing.
+    """
+
+    def __init__(
+        self, verilog: str, top: str, words: Sequence[int], wanted: int, patience: int, *, power_up: int = 1,
+        alarm: str = "",
+    ) -> None:  # fmt: skip
+        text, self.places = named(verilog, top)
+        states = " ".join(f"STATE({top}__DOT__{_STATE}{k})" for k in range(len(self.places)))
+        folder = resources.files("modmill.flow")
+        harness = [
+            f"#define MODMILL_STATE {states}\n", f"#define MODMILL_ALARM {f'model->{alarm}' if alarm else '0'}\n",
+            *((folder / name).read_text() for name in ("model.cpp", "faults.cpp")),
+        ]  # fmt: skip
+        compiled = library.library(text, top, "".join(harness))
+        self.key, self._library = compiled.stem, ctypes.CDLL(str(compiled))
+        begin, places, run, end = (
+            getattr(self._library, f"modmill_{name}") for name in ("begin", "places", "run", "end")
+        )
+        begin.argtypes, begin.restype = [ctypes.POINTER(_Operation)], ctypes.c_void_p
+        places.argtypes, places.restype = [ctypes.c_void_p], U64
+        run.argtypes, run.restype = [ctypes.c_void_p, ctypes.POINTER(_Fault), U64], None
+        end.argtypes, end.restype = [ctypes.c_void_p], None
+        for name in ("words", "bytes"):
+            each = getattr(self._library, f"modmill_{name}")
+            each.argtypes, each.restype = [ctypes.c_void_p, U64], U64
+        self._given = list(words), wanted, patience, power_up
+        with self.runner() as runner:
+            runner.require_places()
+            self.answer, self.cycles = runner.answer, runner.cycles
+
+    def runner(self, seed: int = 1) -> Runner:
+        """A new instance of the model, for one thread. ``seed``: of the contents of its registers and memories at
+        power-up."""
+        return Runner(self, seed)
+
+
+class Runner:
+    """An instance of the model after its run without a fault; a context manager."""
+
+    def __init__(self, attacked: Attacked, seed: int) -> None:
+        self._attacked, self._library = attacked, attacked._library
+        words, wanted, patience, power_up = attacked._given
+        self._buffers = library.array(U64, len(words), words), library.array(U64, wanted), library.array(U64, wanted)
+        i, o, last = self._buffers
+        tools.step("simulating")
+        self._operation = _Operation(Start().job(seed, power_up), len(words), i, wanted, patience, _SNAPSHOTS, o, last)
+        self._simulation = self._library.modmill_begin(ctypes.byref(self._operation))
+        self.answer, self.cycles = list(o[: self._operation.taken]), int(self._operation.cycles)
+        if self._operation.taken != wanted:
+            self.close()
+            raise tools.ToolError(f"simulation: {self._operation.taken} of {wanted} words of an answer without a fault")
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the instance; nothing can be run any more."""
+        self._library.modmill_end(self._simulation)
+
+    def require_places(self) -> None:
+        """Raise ToolError unless the model has all registers and memories of the netlist, in their sizes."""
+        places, found = self._attacked.places, self._library.modmill_places(self._simulation)
+        if found != len(places):
+            raise tools.ToolError(f"verilator: {found} of {len(places)} registers and memories are in the model")
+        for k, place in enumerate(places):
+            words, size = (getattr(self._library, f"modmill_{x}")(self._simulation, k) for x in ("words", "bytes"))
+            if words != place.words or 8 * size < place.width:
+                raise tools.ToolError(f"verilator: {place.name} has {words} words of at most {8 * size} bits")
+
+    def run(self, faults: Sequence[Fault]) -> list[str]:
+        """The outcome of each fault, of `OUTCOMES`. Other threads go on meanwhile."""
+        table = (_Fault * max(1, len(faults)))()
+        for entry, fault in zip(table, faults, strict=False):
+            entry.kind, entry.place, entry.word = KINDS.index(fault.kind), fault.place, fault.word
+            entry.bit, entry.cycle = fault.bit, fault.cycle
+        self._library.modmill_run(self._simulation, table, len(faults))
+        return [OUTCOMES[entry.outcome] for entry in table[: len(faults)]]

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Attacks on built engines, in simulation of their netlists.
+
+In reading order: `operation` (what an engine does while it is attacked), `draw` (the faults of a campaign), `campaign`
+(faults one after another, and what came of them), `report`.
+"""
