@@ -40,6 +40,7 @@ from modmill.flow import emit, tools
 from modmill.flow.readable import readable
 from modmill.flow.words import WordRun, WordSimulator
 from modmill.interface import Multiplier
+from modmill.report.attack_tables import PROTECTIONS
 from modmill.report.recorded import recorded
 from modmill.report.sheet import UNPROVED_ENGINE
 
@@ -403,7 +404,7 @@ class BuiltEngine(ABC):
     @property
     def protection(self) -> dict[str, bool]:
         """The options that protect the engine from faults and are on."""
-        return {"lockstep": True} if self.lockstep else {}
+        return {name: True for name in PROTECTIONS if getattr(self, name)}
 
     @property
     def waits(self) -> int:

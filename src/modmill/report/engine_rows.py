@@ -38,11 +38,11 @@ _WORDS = {
     "multiply": "any point", "multiply-base": "fixed base", "multiply-two": "sum of two multiples", "ladder": "ladder",
 }  # fmt: skip
 _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "threads", "cores", "sums",
-          "word", "io", "native", "modulus", "circuit")  # fmt: skip
+          "word", "io", "native", "modulus", "circuit", "lockstep")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
-_RSA = {"method": "window", "window": 5, "word": 32, "io": "native"}
-_ECC = {"sums": 3, "word": 32}
+_RSA = {"method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False}
+_ECC = {"sums": 3, "word": 32, "lockstep": False}
 """Defaults of the commands."""
 
 
@@ -82,7 +82,8 @@ class MeasuredEngine(Measured):
         """Options that differ from the commands' defaults, by the commands' names."""
         a = self.about
         if a.get("circuit"):
-            return {"circuit": True, **({"word": a["word"]} if a["word"] != _RSA["word"] else {})}
+            own = {name: a[name] for name in ("word", "lockstep") if a.get(name, _RSA[name]) != _RSA[name]}
+            return {"circuit": True, **own}
         if self.kind == "rsa":
             return {name: a[name] for name, usual in _RSA.items() if a.get(name, usual) != usual}
         shape = {name: a["shape"].get(name, x) for name, x in asdict(Shape()).items()}

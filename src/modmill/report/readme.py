@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The measured parts of the README and of docs/results.md, and the outputs of the README's commands."""
+"""The measured parts of the README and of two pages of docs, and the outputs of the README's commands."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from modmill.report.attack_tables import faults_table
 from modmill.report.headlines import headlines, operations
 from modmill.report.result_tables import tables
 
@@ -29,12 +30,13 @@ def rewritten(text: str, content: str, name: str = "results") -> str:
 
 
 def pages(root: Path, folder: Path) -> dict[Path, str]:
-    """The README of a checkout and its docs/results.md, with the results of a folder of rows."""
-    readme, results = root / "README.md", root / "docs" / "results.md"
+    """The README of a checkout, its docs/results.md and its docs/attacks.md, with the results of a folder of rows."""
+    readme, results, attacks = root / "README.md", root / "docs" / "results.md", root / "docs" / "attacks.md"
     text = rewritten(readme.read_text(encoding="utf-8"), headlines(folder))
     return {
         readme: rewritten(text, operations(folder), "operations"),
         results: rewritten(results.read_text(encoding="utf-8"), tables(folder)),
+        attacks: rewritten(attacks.read_text(encoding="utf-8"), faults_table(folder), "faults"),
     }
 
 

@@ -6,10 +6,10 @@
     words i -> 1 cycle -> second engine -> word of the second -> equal?
 
 The second engine gets all inputs one cycle later, so that one glitch of the clock meets two different states, and so
-that no synthesis can merge the two. In each cycle its ready and valid, and its data if valid, are compared with those
-of the first one a cycle ago. A word waits in two registers, one from each engine, and `o_valid` is high only while they
-are equal. Any difference raises `o_alarm` until the reset, and no word enters or leaves any more. The alarm is held
-twice, complemented: if the two disagree, that is an alarm too.
+that synthesis finds no equal registers to merge. In each cycle its ready and valid, and its data if valid, are compared
+with those of the first one a cycle ago. A word waits in two registers, one from each engine, and `o_valid` is high only
+while they are equal. Any difference raises `o_alarm` until the reset, and no word enters or leaves any more. The alarm
+is held twice, complemented: if the two disagree, that is an alarm too.
 
 A fault in one register of either engine or of this block therefore releases no wrong word. Faults outside are not seen:
 what arrives wrong at i is computed on, and what leaves right at o may be changed later. Two faults that change both

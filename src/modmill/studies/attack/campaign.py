@@ -14,8 +14,9 @@ from itertools import islice
 from queue import SimpleQueue
 
 from modmill.flow import tools
-from modmill.flow.faults import OUTCOMES, Attacked, Runner
+from modmill.report.attack_tables import OUTCOMES
 from modmill.studies.attack.draw import SHARES, Draw
+from modmill.studies.attack.faults import Attacked, Runner
 from modmill.studies.attack.operation import Operation
 from modmill.studies.attack.report import FaultReport
 

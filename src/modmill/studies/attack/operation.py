@@ -17,9 +17,9 @@ from modmill.cores.folder import kind_of
 from modmill.cores.rsa import machine as rsa
 from modmill.cores.rsa.circuit import read_any
 from modmill.engines.machine.lockstep import ALARM
-from modmill.flow.faults import Attacked
 from modmill.flow.tools import ToolError
 from modmill.numbers.shown import shortened
+from modmill.studies.attack.faults import Attacked
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Operation:
 
     def about(self) -> dict[str, Any]:
         """The engine and its operation in words, for a row."""
-        return {"engine": self.engine.STEM, **self.engine.about(), "operation": self.what}
+        return {**self.engine.about(), "engine": self.engine.design, "operation": self.what}
 
 
 def read(folder: Path, name: str = "", exponent_bits: int = 0, seed: int = 1) -> Operation:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from modmill.flow import tools
-from modmill.flow.faults import KINDS, OUTCOMES, Fault, Place
+from modmill.report.attack_tables import OUTCOMES
 from modmill.report.rows import Row
+from modmill.studies.attack.faults import KINDS, Fault, Place
 from modmill.version import __version__
 
 RELEASED = OUTCOMES[-1]

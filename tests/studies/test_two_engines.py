@@ -9,7 +9,7 @@ from toy import ANSWERS, TOP, UNCHECKED, WORDS
 
 from modmill.engines.machine.lockstep import ALARM, LATENCY, Lockstep, paired
 from modmill.flow.emit import netlist
-from modmill.flow.faults import Attacked, Fault
+from modmill.studies.attack.faults import Attacked, Fault
 
 ENGINE = UNCHECKED.replace(f"module {TOP}(", "module pair_engine(").replace(", o_alarm);", ");").replace(
     "output i_ready, o_valid, o_last, o_alarm;", "output i_ready, o_valid, o_last;\n  wire o_alarm;"

@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 from toy import ANSWERS, GIVES, TOP, TOY, UNCHECKED, WORDS
 
-from modmill.flow import faults
-from modmill.flow.faults import Attacked, Fault, named
 from modmill.flow.tools import ToolError
+from modmill.studies.attack import faults
+from modmill.studies.attack.faults import Attacked, Fault, named
 
 FIRST = 1 + GIVES
 """Cycle in which the first word is given: it is accepted in cycle 1, the first in which one is offered."""

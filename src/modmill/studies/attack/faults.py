@@ -32,12 +32,13 @@ from pathlib import Path
 from modmill.flow import library, tools
 from modmill.flow.library import U64, U64S, Start, StartJob
 from modmill.flow.netlist import REGISTERS, Netlist
+from modmill.report.attack_tables import OUTCOMES
 
 KINDS = ("flip", "stuck at 0", "stuck at 1", "skip")
-OUTCOMES = ("no effect", "detected", "withheld", "released")
 _STATE = "modmill_state_"
 _WRITE = "read_json named.json; check -assert; write_verilog -noattr named.v"
 _DECLARED = re.compile(rf"^(  reg(?: \[[^\]]+\])? {_STATE}\d+(?: \[[^\]]+\])?)( = [^;]+)?;", re.MULTILINE)
+_SOURCES = ("modmill.flow", "model.cpp"), ("modmill.studies.attack", "faults.cpp")
 _ANY = re.compile(r"^\s*reg\b", re.MULTILINE)
 _SNAPSHOTS = 512
 """Maximum number of snapshots of the run without a fault."""
@@ -133,8 +134,9 @@ class Attacked:
     ``patience``: cycles without a word after which an answer counts as withheld. ``power_up``: least cycles of the
     reset.
 
-    `places`: the registers and memories. `key`: digest of netlist, harness and tools. `answer`: the words of the run without a fault; `cycles`: its length, from the
-    reset to the last word and a little more. Raises ToolError if the text does not compile or an answer is missing.
+    `places`: the registers and memories. `key`: digest of netlist, harness and tools. `answer`: the words of the run
+    without a fault; `cycles`: its length, from the reset to the last word and a little more. Raises ToolError if the
+    text does not compile or an answer is missing.
     """
 
     def __init__(
@@ -143,10 +145,9 @@ class Attacked:
     ) -> None:  # fmt: skip
         text, self.places = named(verilog, top)
         states = " ".join(f"STATE({top}__DOT__{_STATE}{k})" for k in range(len(self.places)))
-        folder = resources.files("modmill.flow")
         harness = [
             f"#define MODMILL_STATE {states}\n", f"#define MODMILL_ALARM {f'model->{alarm}' if alarm else '0'}\n",
-            *((folder / name).read_text() for name in ("model.cpp", "faults.cpp")),
+            *((resources.files(room) / name).read_text() for room, name in _SOURCES),
         ]  # fmt: skip
         compiled = library.library(text, top, "".join(harness))
         self.key, self._library = compiled.stem, ctypes.CDLL(str(compiled))
