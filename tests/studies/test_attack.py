@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from modmill.cli.commands import app
 from modmill.contract import UnsupportedError
+from modmill.cores.proof import prove
 from modmill.engines.machine.lockstep import ALARM, LATENCY
 from modmill.flow import tools
 from modmill.report.attack_tables import OUTCOMES, faults_table
@@ -134,6 +135,9 @@ def test_engines_with_and_without_protection(tmp_path, name):
     record = json.loads((folders[True] / f"{pair.STEM}.json").read_text())
     assert record["options"]["lockstep"] is True
     assert ALARM in record["ports"]
+    if name == "ecc":
+        proof = prove(folders[True])
+        assert (proof.timing, list(proof.found)) == ("PROVED", ["ecc_engine"])
     assert pair.trial().latency == alone.trial().latency + LATENCY
     for locked, folder in folders.items():
         rows = tmp_path / f"{locked}.jsonl"

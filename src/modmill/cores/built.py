@@ -31,7 +31,7 @@ from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
-from modmill.engines.machine.lockstep import LATENCY, Lockstep, paired
+from modmill.engines.machine.lockstep import LATENCY, Lockstep, engine_module, paired
 from modmill.engines.machine.sequencer import DatapathSequencer
 from modmill.engines.machine.slot_sequencer import SlotSequencer
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
@@ -231,7 +231,7 @@ class BuiltEngine(ABC):
         if not self.lockstep:
             return made(top=self.top)
         compare = emit.netlist(Lockstep(self.word), f"{self.top}_lockstep")
-        return paired(compare, made(top=f"{self.top}_engine"), top=self.top, word=self.word)
+        return paired(compare, made(top=engine_module(self.top)), top=self.top, word=self.word)
 
     @cached_property
     def verilog(self) -> str:

@@ -19,6 +19,7 @@ from modmill.cores.engine_proof import CIRCUIT_HEADERS, HEADERS, circuit_time, m
 from modmill.cores.engine_theorem import class_of, operations_of
 from modmill.cores.folder import CERTIFICATE, json_object, kind_of, read_text
 from modmill.cores.multiplier.noted import note
+from modmill.engines.machine.lockstep import engine_module
 from modmill.engines.theorem.parts import Part
 from modmill.flow import tools
 from modmill.flow.constant_time import PUBLIC, ConstantTime, constant_time
@@ -63,6 +64,7 @@ _FOR_OPERATIONS = (
 PUBLIC_MODULUS = " for a public modulus"
 _HEADERS = "the words that the machine takes in the states {states} are the header words of README.md"
 _PUBLIC_BITS = "a job of variable time reads only bits of its own exponent, which is public"
+_LOCKED = "the two engines do the same one cycle apart, so the block that compares them finds no difference"
 _APART = "machines and router have no loop of gates through each other"
 
 
@@ -375,7 +377,8 @@ def _machines(verilog: str, top: str, record: Mapping[str, Any], file: Path) -> 
     cores, power_up = record["options"].get("cores", 1), record.get("power_up_reset", 1)
     if not isinstance(cores, int) or not isinstance(power_up, int) or not 0 < power_up < _MOST_RESET:
         raise ValueError(f"{file}: 'cores' or 'power_up_reset' is malformed")
-    circuit = record.get("circuit") is True
+    circuit, locked = record.get("circuit") is True, record["options"].get("lockstep") is True
+    top = engine_module(top) if locked else top
     machine, router = (top, None) if cores == 1 else (f"{top}_core", f"{top}_router")
     net = Netlist.read(verilog, machine)
     found = {machine: (circuit_time if circuit else machine_time)(net, power_up)}
@@ -383,5 +386,6 @@ def _machines(verilog: str, top: str, record: Mapping[str, Any], file: Path) -> 
         found[router] = router_time(Netlist.read(verilog, router))
     but = ", except on header words" + (" and on exponents of jobs of variable time" if circuit else "")
     headers = _HEADERS.format(states=_listed(CIRCUIT_HEADERS if circuit else HEADERS))
-    assumed = (headers, *([_PUBLIC_BITS] if circuit else []), *([_APART] if router else []))
+    where = {_PUBLIC_BITS: circuit, _APART: router, _LOCKED: locked}
+    assumed = (headers, *(line for line, holds in where.items() if holds))
     return _Machines(found, but, assumed, net)

@@ -107,8 +107,13 @@ class Lockstep(wiring.Component):
         return m
 
 
+def engine_module(top: str) -> str:
+    """The name of the module of both engines in the module ``top``."""
+    return f"{top}_engine"
+
+
 def paired(lockstep: str, engine: str, *, top: str, word: int) -> str:
-    """Verilog of a module ``top`` that connects two engines, module ``top``_engine, and a `Lockstep`, module
+    """Verilog of a module ``top`` that connects two engines, module `engine_module`, and a `Lockstep`, module
     ``top``_lockstep, of which the texts are given."""
     streams = [f"{name}_{port}" for name in "ab" for port in ("valid", "ready", "data")]
     streams += [f"{name}_{port}" for name in "xy" for port in ("valid", "ready", "data", "last")]
@@ -120,7 +125,7 @@ def paired(lockstep: str, engine: str, *, top: str, word: int) -> str:
     single = ", ".join(name for name in (*streams, "b_rst") if not name.endswith("data"))
     wide = ", ".join(name for name in streams if name.endswith("data"))
     engines = "".join(
-        f"  {top}_engine {name}(.clk(clk), .rst({rst}), .i_valid({to}_valid), .i_ready({to}_ready),\n"
+        f"  {engine_module(top)} {name}(.clk(clk), .rst({rst}), .i_valid({to}_valid), .i_ready({to}_ready),\n"
         f"    .i_data({to}_data), .o_valid({of}_valid), .o_ready({of}_ready), .o_data({of}_data),\n"
         f"    .o_last({of}_last));\n"
         for name, rst, to, of in (("first", "rst", "a", "x"), ("second", "b_rst", "b", "y"))
