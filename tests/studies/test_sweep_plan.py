@@ -84,10 +84,10 @@ WRONG = {
     'moduli = "P-256"': "moduli takes a list of one or more texts, not 'P-256'",
     'moduli = ["P-265"]': "plan.toml: no modulus is named 'P-265'; the nearest names are P-256",
     'designs = ["wyde"]': "no design is called 'wyde'; the nearest are wide",
-    'targets = ["ecp5-58k"]': "target must be one of ecp5-85k, ecp5-25k",
+    'targets = ["ecp5-58k"]': "target must be one of ecp5-85k, ecp5-85k-7",
     'io = ["octal"]': "io takes plain, montgomery, native, not 'octal'",
     'measure = ["rout"]': "measure takes check, synth, route, not 'rout'",
-    'measure = ["route"]': "gowin cannot be placed and routed here; take ecp5-85k or ecp5-25k",
+    'measure = ["route"]': "cyclonev cannot be placed and routed here; `modmill targets` shows those that can",
     "seeds = [1, 0]": "seeds takes whole numbers from 1 on, not 0",
     "seeds = [true]": "seeds takes a list of one or more whole numbers, not [True]",
     "settings = 3": "settings is a table, [settings], not 3",
@@ -117,7 +117,7 @@ WRONG = {
 
 @pytest.mark.parametrize("text", WRONG)
 def test_a_wrong_plan_is_refused_with_one_line(text, tmp_path):
-    usual = {"moduli": '["P-256"]', "designs": '["wide"]', "targets": '["gowin"]'}
+    usual = {"moduli": '["P-256"]', "designs": '["wide"]', "targets": '["cyclonev"]'}
     key = text.partition(" ")[0]
     leaves_out = key == "moduls" or WRONG[text].startswith("the plan needs")
     whole = [] if leaves_out else [f"{k} = {v}" for k, v in usual.items() if k != key]

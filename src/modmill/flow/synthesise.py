@@ -17,6 +17,10 @@ _ARRIVAL = re.compile(r"Latest arrival time in '[^']*' is (\d+)")
 _LOOP = re.compile(r"found logic loop in module (\S+?):")
 _OVERRIDES: Mapping[str, Sequence[Callable[[str], str]]] = {
     "ecp5": (tiles.ecp5, memories.ecp5, adders.ecp5),
+    "nexus": (tiles.nexus,),
+    "gw2a": (tiles.gw2a,),
+    "gw5a": (tiles.gw5a,),
+    "ice40": (tiles.ice40,),
     "xc7": (tiles.xc7,),
     "xcup": (tiles.xcup,),
 }
@@ -79,13 +83,14 @@ class Synthesis:
 
 
 def synthesise(
-    verilog: str, top: str, target: Target, workdir: Path, *, hierarchy: bool = False, delay: bool = True
-) -> Synthesis:
+    verilog: str, top: str, target: Target, workdir: Path, *, hierarchy: bool = False, delay: bool = True,
+    pads: bool = False,
+) -> Synthesis:  # fmt: skip
     """Synthesise a core; all files stay in `workdir` (`core.v`, `tiles.v`, `synth.json`, `stat.json`, `synth.log`).
 
     Multiplier tiles become DSP blocks of the target, block RAMs its memories. With `hierarchy` the modules are
     optimised one by one and flattened last, so that equal registers of neighbouring units are not merged into one of
-    high fan-out and equal modules are synthesised once. `delay` requests the logic delay.
+    high fan-out and equal modules are synthesised once. `delay` requests the logic delay, `pads` the buffers of ports.
 
     Raises ToolError if Yosys fails, ValueError if the netlist has a combinational loop.
     """
@@ -100,7 +105,7 @@ def synthesise(
         "read_verilog core.v",
         *(["read_verilog -overwrite tiles.v"] if overrides else []),
         "proc -norom",  # tables of constants stay logic, as in the netlist that names the row
-        target.synth_command(top, hierarchy=hierarchy),
+        target.synth_command(top, hierarchy=hierarchy, pads=pads),
         "setattr -mod -unset keep_hierarchy *",
         "flatten",
         "delete t:$scopeinfo",

@@ -11,9 +11,18 @@ unsigned, p = a * b after R clock edges. In `dsp_mul_s<A>x<B>_r<R>` they are two
     2   operands, output                     2
     3   operands, product, output            3
 
-No register has a reset or an enable. In an emitted core the tiles are behavioural; `ecp5` and `xc7` write modules of
-the same names that instantiate MULT18X18D or DSP48E1, to be read after the core with `read_verilog -overwrite`.
-Yosys alone would not pack registers into MULT18X18D, and it would replace a multiplication by a constant by adders.
+No register has a reset or an enable. In an emitted core the tiles are behavioural. The functions of the table write
+modules of the same names that instantiate a DSP block, to be read after the core with `read_verilog -overwrite`.
+Yosys alone would not pack registers into the blocks, and it would replace a multiplication by a constant by adders.
+
+    function  block          largest tile             signed
+    ecp5      MULT18X18D     18 x 18                  18 x 18
+    nexus     MULT18X18      18 x 18                  18 x 18    the product's register is outside the block
+    gw2a      MULT18X18      18 x 18                  18 x 18
+    gw5a      MULTALU27X18   26 x 18, by its adder    27 x 18
+    ice40     SB_MAC16       16 x 16                  16 x 16
+    xc7       DSP48E1        24 x 17                  25 x 18
+    xcup      DSP48E2        26 x 17                  27 x 18
 """
 
 import re
@@ -118,6 +127,38 @@ def ecp5(verilog: str) -> str:
     return _overrides(verilog, 18, 18, _ecp5_body)
 
 
+def nexus(verilog: str) -> str:
+    """Modules that replace the tiles of at most 18 x 18 bits in a Verilog text by one MULT18X18 each.
+
+    Empty if there are none. Cost of each: one MULT18X18; with three stages a flip-flop for each bit of the product,
+    because the block has no register between multiplier and output.
+    """
+    return _overrides(verilog, 18, 18, _nexus_body)
+
+
+def gw2a(verilog: str) -> str:
+    """As `nexus`, for Gowin's MULT18X18 of GW1N and GW2A, which has all three registers: no logic."""
+    return _overrides(verilog, 18, 18, _gw2a_body)
+
+
+def gw5a(verilog: str) -> str:
+    """Modules that replace the tiles of at most 26 x 18 bits in a Verilog text by one MULTALU27X18 each.
+
+    Empty if there are none. The multiplier is signed. The top bit of an unsigned operand of 18 bits therefore selects
+    whether the block's adder adds the other operand, times 2^17. Cost of each: one MULTALU27X18, and for a tile with 18
+    unsigned bits a LUT for each bit of the other operand.
+    """
+    return _overrides(verilog, 26, 17, _gw5a_body, spare=1)
+
+
+def ice40(verilog: str) -> str:
+    """Modules that replace the tiles of at most 16 x 16 bits in a Verilog text by one SB_MAC16 each.
+
+    Empty if there are none. Cost of each: one SB_MAC16, no logic.
+    """
+    return _overrides(verilog, 16, 16, _ice40_body)
+
+
 def xc7(verilog: str) -> str:
     """Modules that replace the tiles of at most 24 x 17 (or 17 x 24) bits in a Verilog text by one DSP48E1 each.
 
@@ -132,11 +173,15 @@ def xcup(verilog: str) -> str:
     return _overrides(verilog, 26, 17, _dsp48e2_body, "(* keep_hierarchy *)\n")
 
 
-def _overrides(verilog: str, long: int, short: int, body: Callable[[Tile], str], attribute: str = "") -> str:
+def _overrides(
+    verilog: str, long: int, short: int, body: Callable[[Tile], str], attribute: str = "", *, spare: int = 0
+) -> str:
+    """``spare``: bits of the shorter operand that the block's adder multiplies."""
     modules = []
     for name, tile in find(verilog).items():
         more = tile.signed and long != short  # the blocks with sides of two lengths are signed
-        if max(tile.a_bits, tile.b_bits) <= long + more and min(tile.a_bits, tile.b_bits) <= short + more:
+        least = short + (more or spare)
+        if max(tile.a_bits, tile.b_bits) <= long + more and min(tile.a_bits, tile.b_bits) <= least:
             modules.append(attribute + _header(tile, name) + body(tile) + "endmodule\n")
     return "\n".join(modules)
 
@@ -165,6 +210,77 @@ def _ecp5_body(tile: Tile) -> str:
   wire [35:0] p_w;
   assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];
 """ + instance("MULT18X18D", {name: f'"{value}"' for name, value in parameters.items()}, pins)
+
+
+def _nexus_body(tile: Tile) -> str:
+    registers = {"REGINPUTA": 2, "REGINPUTB": 2, "REGOUTPUT": 1}
+    parameters = {name: '"REGISTER"' if tile.stages >= least else '"BYPASS"' for name, least in registers.items()}
+    parameters |= {"GSR": '"DISABLED"', "RESETMODE": '"SYNC"'}
+    pins = {port: _padded(port.lower(), bits, 18, tile.signed) for port, bits in _sides(tile)} | {"Z": "p_w"}
+    pins |= {"CLK": "clk", **dict.fromkeys(("SIGNEDA", "SIGNEDB"), f"1'b{int(tile.signed)}")}
+    pins |= {f"CE{name}": "1'b1" for name in ("A", "B", "OUT")} | {f"RST{name}": "1'b0" for name in ("A", "B", "OUT")}
+    block = instance("MULT18X18", parameters, pins)
+    if tile.stages < STAGES_MAX:
+        return _product(tile, 36) + block
+    p_bits = tile.a_bits + tile.b_bits
+    return f"""  wire [35:0] p_w;
+  reg [{p_bits - 1}:0] p_q;
+  always @(posedge clk)
+    p_q <= p_w[{p_bits - 1}:0];
+  assign p = p_q;
+{block}"""
+
+
+def _gw2a_body(tile: Tile) -> str:
+    parameters = {
+        name: f"1'b{int(tile.stages >= least)}"
+        for name, least in {"AREG": 2, "BREG": 2, "PIPE_REG": 3, "OUT_REG": 1}.items()
+    }
+    pins = {port: _padded(port.lower(), bits, 18, tile.signed) for port, bits in _sides(tile)}
+    pins |= dict.fromkeys(("SIA", "SIB"), "18'd0") | dict.fromkeys(("ASEL", "BSEL", "RESET"), "1'b0")
+    pins |= dict.fromkeys(("ASIGN", "BSIGN"), f"1'b{int(tile.signed)}")
+    return _product(tile, 36) + instance("MULT18X18", parameters, pins | {"CE": "1'b1", "CLK": "clk", "DOUT": "p_w"})
+
+
+def _gw5a_body(tile: Tile) -> str:
+    (short_bits, short), (long_bits, long) = sorted([(tile.b_bits, "b"), (tile.a_bits, "a")], key=lambda x: x[0])
+    adds = short_bits == 18 and not tile.signed
+    stages = {"AREG": 2, "BREG": 2, "PREG": 3, "OREG": 1} | ({"C_IREG": 2, "C_PREG": 3} if adds else {})
+    parameters = {f"{name}_CLK": '"CLK0"' for name, least in stages.items() if tile.stages >= least}
+    parameters |= {"C_SEL": f"1'b{int(adds)}", "ACC_SEL": "1'b0", "CASI_SEL": "1'b0"}
+    chosen = f"{{{48 - 17 - long_bits}'d0, {long} & {{{long_bits}{{{short}[17]}}}}, 17'd0}}" if adds else "48'd0"
+    low = f"{{1'b0, {short}[16:0]}}" if adds else _padded(short, short_bits, 18, tile.signed)
+    pins = {
+        "A": _padded(long, long_bits, 27, tile.signed), "B": low, "C": chosen, "D": "26'd0", "SIA": "27'd0",
+        "CASI": "48'd0", "ADDSUB": "2'd0", "CLK": "{1'b0, clk}", "CE": "2'b01", "RESET": "2'b00", "DOUT": "p_w",
+    }  # fmt: skip
+    pins |= dict.fromkeys(("ACCSEL", "PSEL", "ASEL", "PADDSUB", "CSEL", "CASISEL"), "1'b0")
+    return _product(tile, 48) + instance("MULTALU27X18", parameters, pins)
+
+
+def _ice40_body(tile: Tile) -> str:
+    product = int(tile.stages == STAGES_MAX)
+    parameters = {f"{name}_REG": f"1'b{int(tile.stages >= 2)}" for name in "AB"}
+    parameters |= {f"{half}_8x8_MULT_REG": f"1'b{product}" for half in ("TOP", "BOT")}
+    parameters["PIPELINE_16x16_MULT_REG1"] = f"1'b{product}"
+    # H is the register behind the adder of the four products, which selection 3 puts at the output.
+    parameters["PIPELINE_16x16_MULT_REG2"] = f"1'b{int(tile.stages >= 1)}"
+    parameters |= {f"{half}OUTPUT_SELECT": "2'b11" for half in ("TOP", "BOT")}
+    parameters |= {f"{name}_SIGNED": f"1'b{int(tile.signed)}" for name in "AB"}
+    pins = {port: _padded(port.lower(), bits, 16, tile.signed) for port, bits in _sides(tile)}
+    pins |= dict.fromkeys("CD", "16'd0") | {"CLK": "clk", "CE": "1'b1", "O": "p_w"}
+    zero = [f"{x}HOLD" for x in "ABCD"] + [f"{x}{half}" for half in ("TOP", "BOT") for x in
+            ("IRST", "ORST", "OLOAD", "ADDSUB", "OHOLD")]  # fmt: skip
+    pins |= dict.fromkeys([*zero, "CI", "ACCUMCI", "SIGNEXTIN"], "1'b0")
+    return _product(tile, 32) + instance("SB_MAC16", parameters, pins)
+
+
+def _sides(tile: Tile) -> tuple[tuple[str, int], ...]:
+    return ("A", tile.a_bits), ("B", tile.b_bits)
+
+
+def _product(tile: Tile, width: int) -> str:
+    return f"  wire [{width - 1}:0] p_w;\n  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];\n"
 
 
 def _dsp48e1_body(tile: Tile) -> str:
@@ -197,5 +313,4 @@ def _dsp48_body(tile: Tile, cell: str, *, d_bits: int, opmode: str) -> str:
     pins |= {f"CE{name}": "1'b0" for name in ("A1", "B1", "C", "D", "AD", "ALUMODE", "CARRYIN", "CTRL", "INMODE")}
     resets = ("A", "B", "C", "D", "M", "P", "ALUMODE", "ALLCARRYIN", "CTRL", "INMODE")
     pins |= {f"RST{name}": "1'b0" for name in resets}
-    wires = f"  wire [47:0] p_w;\n  assign p = p_w[{tile.a_bits + tile.b_bits - 1}:0];\n"
-    return wires + instance(cell, parameters, pins)
+    return _product(tile, 48) + instance(cell, parameters, pins)

