@@ -130,7 +130,10 @@ def _tokens(net: Netlist, pace: Pace, seconds: float, *, steady: bool) -> tuple[
     """The proof, and the answer of the search."""
     watched = Monitored(net, pace, steady=steady)
     faults = list(_token_faults(watched, "k_valid" in net.module["ports"]))
-    found = watched.search(watched.one_of(wrong for _, wrong in faults), seconds)
+    wrong = watched.one_of(wrong for _, wrong in faults)
+    found = watched.never(wrong, seconds)
+    if found.answer != "never":
+        found = watched.search(wrong, seconds)
     part = Part("tokens", _TOKENS.format(pace.latency) + steady * _STEADY, "PROVED", states=found.states, steady=steady)
     if found.answer == "never":
         return part, found.answer
@@ -149,27 +152,31 @@ def _tokens(net: Netlist, pace: Pace, seconds: float, *, steady: bool) -> tuple[
 def order(net: Netlist, pace: Pace, marked: Collection[Bit], seconds: float, *, steady: bool) -> Part:
     """Prove that results leave in the order of their pairs. ``marked``: nets that depend on data."""
     part = Part("order", _ORDER + steady * _STEADY, "OPEN", steady=steady)
-    begin = time.process_time()
-    for levels, through in product(range(1, _LEVELS + 1), (False, True)):
-        left = seconds - (time.process_time() - begin)
-        if left <= 0:
-            break
-        watched = Monitored(net, pace, steady=steady)
-        try:
-            results = Results(watched, marked, levels, through=through)
-            found = watched.search(results.wrong(), left)
-        except OpenError as error:
-            part = replace(part, remains=part.remains or str(error))
-            continue
-        if found.answer == "never":
-            made, cells = tuple(results.made()), tuple(results.stored)
-            return replace(part, state="PROVED", remains="", states=found.states, made=made, cells=cells)
-        why = "a result may be at the port that is not the one whose turn it is"
-        if found.answer == "too many":
-            why = f"there are more than {found.states:,} states"
-        part = replace(part, remains=why, states=found.states)
-        if found.answer == "too many":
-            break
+    for search in (Monitored.never, Monitored.search):
+        begin, before = time.process_time(), dict[str, set[int]]()
+        for levels, through in product(range(1, _LEVELS + 1), (False, True)):
+            left = seconds - (time.process_time() - begin)
+            if left <= 0:
+                break
+            watched = Monitored(net, pace, steady=steady)
+            try:
+                results = Results(watched, marked, levels, through=through)
+                if through and results.stored == before:
+                    continue
+                before = results.stored
+                found = search(watched, results.wrong(), left)
+            except OpenError as error:
+                part = replace(part, remains=part.remains or str(error))
+                continue
+            if found.answer == "never":
+                made, cells = tuple(results.made()), tuple(results.stored)
+                return replace(part, state="PROVED", remains="", states=found.states, made=made, cells=cells)
+            why = "a result may be at the port that is not the one whose turn it is"
+            if found.answer == "too many":
+                why = f"there are more than {found.states:,} states"
+            part = replace(part, remains=why, states=found.states)
+            if found.answer == "too many":
+                break
     return part
 
 

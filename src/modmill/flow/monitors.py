@@ -8,12 +8,14 @@ import copy
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 
+from modmill.flow.delays import shortened
 from modmill.flow.gates import Gates
 from modmill.flow.miter import Miter
 from modmill.flow.netlist import Bit, Netlist
-from modmill.flow.states import REGISTER, Found, Graph, search
+from modmill.flow.states import PICK, REGISTER, Found, Graph, search
 
 _WATCHED = "watched"
 """Output port of the nets in question."""
@@ -35,6 +37,17 @@ class Pace:
     latency: int
     interval: int
     reset: int = 1
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Signals of one pair, any. ``start``: it is accepted. ``under``: it was, and its result is not taken. ``due``: the
+    next result is its. ``lasts``: ``under`` in the next cycle."""
+
+    start: Bit
+    under: Bit
+    due: Bit
+    lasts: Bit
 
 
 # ---- the gates of control as a graph
@@ -155,6 +168,31 @@ class Monitored(Miter):
         out = self.fresh(end.bit_length())
         more = self.chosen(self.equal(out, end), self.add("$add", width=len(out), A=out, B=["1"]), out)
         return self.cleared(self.chosen(runs, ["0"] * len(out), more), out)
+
+    @cached_property
+    def mark(self) -> Mark:
+        """Pairs, any but only one at a time, are marked when they are accepted."""
+        self.module["ports"][PICK] = {"direction": "input", "bits": (pick := self.fresh(1))}
+        under, ahead = self.fresh(1), self.fresh(size := len(self.under_way))
+        none = self.gate("$logic_not", ahead)
+        start = self.all_of([*pick, self.accept, self.inverse(under[0])])
+        lasts = self.one_of([start, self.all_of([*under, self.inverse(self.all_of([self.take, none]))])])
+        self.cleared([lasts], under)
+        before = self.add("$sub", width=size, A=self.under_way, B=[self.take])
+        less = self.add("$sub", width=size, A=ahead, B=[self.all_of([self.take, *under, self.inverse(none)])])
+        self.cleared(self.chosen(start, self.chosen(under[0], ["0"] * size, less), before), ahead)
+        return Mark(start, under[0], self.all_of([*under, none]), lasts)
+
+    def marked_age(self, end: int) -> list[Bit]:
+        """For how many cycles the marked pair has been under way, at most ``end``; 0 in the cycle of its acceptance."""
+        out = self.fresh(end.bit_length())
+        more = self.chosen(self.equal(out, end), self.add("$add", width=len(out), A=out, B=["1"]), out)
+        return self.cleared(self.chosen(self.mark.lasts, ["0"] * len(out), more), out)
+
+    def never(self, wrong: Bit, seconds: float) -> Found:
+        """The same as `search`, but not all is known of shift registers (`flow.delays`), so "perhaps" may be wrong."""
+        short = shortened(self, wrong)
+        return short.search(wrong, seconds) if short else Found("perhaps", 0, ())
 
     def search(self, wrong: Bit, seconds: float) -> Found:
         """Whether a signal is never 1 outside resets."""

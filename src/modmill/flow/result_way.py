@@ -9,11 +9,12 @@ in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 from modmill.flow.miter import memory_ports
 from modmill.flow.monitors import PATIENCE, Monitored, Run
 from modmill.flow.netlist import REGISTERS, Bit, Cell, Netlist, behind
-from modmill.flow.states import PICK
 
 _MOST_FLAGS = 400
 """Most registers and words with a flag."""
@@ -24,6 +25,17 @@ _COPIES = ("$mux", "$pmux")
 
 class OpenError(ValueError):
     """The message says why a result cannot be followed."""
+
+
+@dataclass(frozen=True)
+class _Ring:
+    """A memory that is written in turn and read in turn. ``places``: bits of an address, the lowest first, that come
+    from the counter of the written words, and when reading from that of the read ones. ``level``: difference of the two
+    counters. ``next``: the counter of the read ones counts."""
+
+    places: tuple[int, ...]
+    level: list[Bit]
+    next: Bit
 
 
 class Results:
@@ -41,6 +53,7 @@ class Results:
         self._controls: dict[Bit, set[int]] = {}
         self._flags: dict[tuple[Bit, int], Bit] = {}
         self._held: dict[tuple[str, int], list[Bit]] = {}
+        self._rings: dict[str, _Ring | None] = {}
         self._follow()
         if any(len(values) > 1 for values in self._controls.values()):
             raise OpenError("a gate behind registers with an enable does different things to results")
@@ -308,20 +321,9 @@ class Results:
     def _mark(self) -> None:
         """Mark one pair, any. ``_due``: its result is the next."""
         net = self._net
-        net.module["ports"][PICK] = {"direction": "input", "bits": (pick := net.fresh(1))}
-        used, under, end = net.fresh(1), net.fresh(1), 2 + max(a for ages in self.stored.values() for a in ages)
-        self._start = net.all_of([*pick, net.accept, net.inverse(used[0])])
-        net.cleared([net.one_of([*used, self._start])], used)
-        ahead = net.fresh(len(net.under_way))
-        size = len(ahead)
-        none = net.gate("$logic_not", ahead)
-        self._due = net.all_of([*under, none])
-        under_after = net.all_of([*under, net.inverse(net.all_of([net.take, none]))])
-        net.cleared([net.one_of([self._start, under_after])], under)
-        before = net.add("$sub", width=size, A=net.under_way, B=[net.take])
-        less = net.add("$sub", width=size, A=ahead, B=[net.all_of([net.take, *under, net.inverse(none)])])
-        net.cleared(net.chosen(self._start, less, before), ahead)
-        self._age = net.age(end, net.one_of([self._start, *under]))
+        end = 2 + max(a for ages in self.stored.values() for a in ages)
+        self._start, self._due = net.mark.start, net.mark.due
+        self._age = net.marked_age(end)
 
     def _at(self, name: str) -> Bit:
         """Whether it is a cycle in which a register, memory or port has what becomes the marked result."""
@@ -354,7 +356,7 @@ class Results:
             return self._register(name, cell, level)
         if cell["type"] == "$mem_v2":
             words = self._memory(name, cell, level)
-            for select in self._address(cell, k):
+            for select in self._of_ring(name, cell, self._address(cell, k), [*"0" * _MOST_FLAGS]):
                 pairs = zip(words[::2], [*words[1::2], *words[-1:]], strict=False)
                 words = [self._net.choice(select, low, high) for low, high in pairs]
             return words[0]
@@ -388,7 +390,7 @@ class Results:
             new = net.choice(on.get("EN", "1"), flag, new)
             if "SRST" in on and cell["type"] != "$sdffce":
                 new = net.all_of([new, net.inverse(on["SRST"])])
-            net.cleared([new], [flag])
+            net.cleared([net.all_of([new, net.mark.lasts])], [flag])
         return self._held[name, level][0]
 
     def _memory(self, name: str, cell: Cell, level: int) -> list[Bit]:
@@ -397,15 +399,88 @@ class Results:
             if size > _MOST_FLAGS:
                 raise OpenError(f"memory {name} has {size} words, more than {_MOST_FLAGS}")
             flags = self._held[name, level] = net.fresh(size)
-            new = list(flags)
+            new, ring = list(flags), self._ring(name, cell)
             for address, data, enable in self._writes(name, cell):
                 flag = self._new(name, self._below(cell, level), data)
+                where = address
+                if ring:
+                    where = self._of_ring(name, cell, self._while_enabled(address, enable), ring.level)
                 for word in range(size):
-                    here = net.all_of([enable, net.equal(address, word)])
+                    here = net.all_of([enable, net.equal(where, word)])
                     new[word] = net.choice(here, new[word], flag)
+            if ring:
+                new = [net.choice(ring.next, new[word], new[_next_word(word, ring.places)]) for word in range(size)]
             for word in range(size):
-                net.cleared([new[word]], [flags[word]])
+                net.cleared([net.all_of([new[word], net.mark.lasts])], [flags[word]])
         return self._held[name, level]
+
+    def _while_enabled(self, address: list[Bit], enable: Bit) -> list[Bit]:
+        """An address without the choice that gives x while ``enable`` is 0."""
+        found = list(address)
+        for k, bit in enumerate(address):
+            name, _, at = self._drivers.get(bit, ("", "", 0))
+            cell = self._net.cells.get(name, {"type": ""})
+            if cell["type"] == "$mux" and cell["connections"]["S"] == [enable] and cell["connections"]["A"][at] == "x":
+                found[k] = cell["connections"]["B"][at]
+        return found
+
+    def _of_ring(self, name: str, cell: Cell, address: list[Bit], number: Sequence[Bit]) -> list[Bit]:
+        """An address with a number in place of the counter, if the memory is a ring."""
+        ring = self._ring(name, cell)
+        places = ring.places if ring else ()
+        return [number[places.index(k)] if k in places else bit for k, bit in enumerate(address)]
+
+    def _ring(self, name: str, cell: Cell) -> _Ring | None:
+        """The counters of a memory; None if it has none. So its flags are counted from the word that is read, and the
+        search does not see where in the memory that is."""
+        if name not in self._rings:
+            writes = [self._while_enabled(address, enable) for address, _, enable in self._writes(name, cell)]
+            reads = [address for address, _ in memory_ports(cell, cell["connections"], "RD_ADDR", "RD_DATA")]
+            self._rings[name] = self._found_ring(writes, reads)
+        return self._rings[name]
+
+    def _found_ring(self, writes: list[list[Bit]], reads: list[list[Bit]]) -> _Ring | None:
+        net = self._net
+        if not writes or not reads:
+            return None
+        counters = dict(found for bit in (*writes[0], *reads[0]) if (found := self._counter(bit)))
+        for put, got in product(counters, repeat=2):
+            places = tuple(writes[0].index(bit) for bit in put if bit in writes[0])
+            ends = (put, writes), (got, reads)
+            if put == got or any([a[k] for k in places] != [*word] for word, all_ in ends for a in all_):
+                continue
+            level = net.fresh(len(put))
+            more = net.add("$add", width=len(put), A=level, B=[counters[put]])
+            net.cleared(net.add("$sub", width=len(put), A=more, B=[counters[got]]), level)
+            return _Ring(places, level, counters[got])
+        return None
+
+    def _counter(self, bit: Bit) -> tuple[tuple[Bit, ...], Bit] | None:
+        """The register that has this bit, if it counts from the reset on: its bits, and when it counts."""
+        name = self._drivers[bit][0] if bit in self._drivers else ""
+        cell = self._net.cells.get(name, {"type": ""})
+        if cell["type"] not in ("$sdff", "$sdffe"):
+            return None
+        pins, parameters = cell["connections"], cell["parameters"]
+        reset = pins["SRST"], int(parameters["SRST_POLARITY"], 2), {*parameters["SRST_VALUE"]}
+        sums = [self._drivers.get(b, ("", "", -1)) for b in pins["D"]]
+        sum_ = self._net.cells.get(sums[0][0], {"type": ""})
+        if reset != ([self._net.reset], 1, {"0"}) or sum_["type"] != "$add" or int(sum_["parameters"]["A_SIGNED"], 2):
+            return None
+        size = len(sums)
+        terms = [(sum_["connections"][p] + ["0"] * size)[:size] for p in "AB"]
+        one = ["1", *"0" * (size - 1)]
+        if sums != [(sums[0][0], "Y", k) for k in range(size)] or terms not in ([pins["Q"], one], [one, pins["Q"]]):
+            return None
+        enable = pins["EN"][0] if "EN" in pins else "1"
+        return tuple(pins["Q"]), enable if int(parameters.get("EN_POLARITY", "1"), 2) else self._net.inverse(enable)
+
+
+def _next_word(word: int, places: Sequence[int]) -> int:
+    """The address of the next word of a ring."""
+    number = 1 + sum((word >> place & 1) << k for k, place in enumerate(places))
+    rest = word & ~sum(1 << place for place in places)
+    return rest | sum((number >> k & 1) << place for k, place in enumerate(places))
 
 
 _Place = tuple[Bit, int, int]
