@@ -162,7 +162,15 @@ class BoardDesign:
         about = {"board": self.board.name, "name": engine["design"], "curve": engine.get("curve", ""),
                  "bits": engine["bits"], "bus": self.engine.bus, "baud": self.baud}  # fmt: skip
         values = {name: report[name] for name in _NUMBERS}
-        return Row("bitstream", digest(self.verilog), tool(), self.board.target, report["seed"], values, about)
+        return Row(
+            "bitstream",
+            digest(self.verilog),
+            tool(find_target(self.board.target)),
+            self.board.target,
+            report["seed"],
+            values,
+            about,
+        )
 
 
 def rows_table(rows: Iterable[Row]) -> list[str]:
