@@ -339,6 +339,7 @@ class Site:
             "faults": "faults: faults while an engine runs, in its netlist",
             "bus": "bus: cycles over a simulated bus, resources of its front",
             "bitstream": "bitstream: clock and resources of an engine on a board",
+            "proof": "proof: for all operands, on the netlist",
         }
         by_tool: dict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in rows:
@@ -405,14 +406,14 @@ def _parts(page: Path) -> dict[str, str]:
     return {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def _subject(row: Row) -> str:
+def _subject(about: Mapping[str, Any]) -> str:
     """The subject of a row in a word: an engine, a design, a building block, what is on a board or behind a bus, or a
     study."""
-    if board := row.about.get("board"):
-        return f"{row.about['name']} on {board}"
-    if bus := row.about.get("bus"):
-        return f"{row.about['name']} behind {bus}"
-    return str(next(row.about[key] for key in ("engine", "design", "block", "study") if row.about.get(key)))
+    if board := about.get("board"):
+        return f"{about['name']} on {board}"
+    if bus := about.get("bus"):
+        return f"{about['name']} behind {bus}"
+    return str(next(about[key] for key in ("engine", "design", "block", "study") if about.get(key)))
 
 
 def _modulus(text: object) -> str:
@@ -422,12 +423,12 @@ def _modulus(text: object) -> str:
 
 
 def _row(row: Row) -> Mapping[str, Any]:
-    about = row.about
-    words = [_subject(row)]
+    about = {**row.about, **row.about.get("proof_of", {})}
+    words = [_subject(about)]
     if is_engine(row):
         words += [work_of(about).title, f"{about['threads']} interleaved on {about['cores']}"]
     else:
-        words.append(_modulus(about.get("modulus")))
+        words.append(str(about.get("curve") or _modulus(about.get("modulus"))))
     if about.get("parameters"):
         words.append(", ".join(f"{k} = {pages.setting(v)}" for k, v in about["parameters"].items()))
     words.append(str(about.get("date", ""))[:10])
@@ -448,7 +449,7 @@ def _spread(rows: Iterable[Row]) -> list[dict[str, Any]]:
         low, high = min(clocks), max(clocks)
         if len(some) > 1:
             out.append({
-                "core": _subject(some[0]), "modulus": _modulus(some[0].about.get("modulus")), "target": target,
+                "core": _subject(some[0].about), "modulus": _modulus(some[0].about.get("modulus")), "target": target,
                 "seeds": len(some), "least": low, "median": traced(median(clocks), *some), "most": high,
                 "spread": 100 * (high / low - 1),
                 "capped": all(row.values.get("cap_mhz") == row.values["mhz"] for row in some),
