@@ -55,6 +55,25 @@ def test_a_core_without_dsp_blocks_has_no_rate_for_them(tmp_path):
     assert found[2] == "0" and found[8] == "no DSP" and found[9] not in ("no DSP", "")
 
 
+def test_other_devices_have_a_table_and_upper_limits_a_mark(tmp_path):
+    """Rows of a core as they ship, on devices with and without delays of blocks."""
+    digest = next(r.digest for r in SHIPPED if r.kind == "route" and r.about.get("modulus") == "P-256")
+    mine = [row for row in SHIPPED if row.digest == digest]
+    moved = {name: [replace(row, target=row.target and name) for row in mine] for name in ("nexus", "gowin")}
+    lines = [cells(line) for line in device_table(written(tmp_path, moved["nexus"] + moved["gowin"]))]
+    assert [line[:2] for line in lines] == [["`gowin`", "P-256"], ["`nexus`", "P-256"]]
+    assert lines[0][7] == f"≤ {lines[1][7]}" and lines[0][2:7] == lines[1][2:7]
+    (tmp_path / "rows.jsonl").unlink()
+    unrouted = [row for row in moved["nexus"] if row.kind != "route"]
+    assert "on other devices" not in written(tmp_path, unrouted)
+
+
+def device_table(text):
+    """The lines of the table of other devices, without its head."""
+    part = text.partition("## Cores on other devices")[2].partition("## ")[0]
+    return [line for line in part.splitlines() if line.startswith("|")][2:]
+
+
 def test_a_core_without_a_clock_has_a_reason_and_a_command():
     synth = next(
         row for row in SHIPPED

@@ -75,7 +75,8 @@ class Target:
     `dsp_block` is the size of its multipliers, as the designs' setting `dsp` calls it. `dsp_cap_mhz` and `bram_cap_mhz`
     are documented limits of the blocks that place and route does not check; None where not known. `no_pads`: the option
     of `synth` that leaves out the buffers of ports, where place and route needs them. `note`: what clocks and counts of
-    this device leave out.
+    this device leave out; `partial`: whether a clock is only an upper limit, because paths through blocks are not timed
+    and no limit of theirs is known.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Target:
     bram_cap_mhz: float | None = None
     no_pads: str = ""
     note: str = ""
+    partial: bool = False
 
     @property
     def routable(self) -> bool:
@@ -228,7 +230,7 @@ TARGETS: tuple[Target, ...] = (
             "himbaechel-gowin", ("--device", "GW2A-LV18PG256C8/I7", "-o", "family=GW2A-18", "-o", f"cst={PINS}"),
             pin=_CST, pins=("H11", "T10", "R8"),
         ),
-        note=_GOWIN_NOTE,
+        note=_GOWIN_NOTE, partial=True,
     ),
     Target(
         "gw5a", "Gowin", "gw5a", "GW5A-25", "synth_gowin -family gw5a -nolutram", "|-noflatten",
@@ -237,7 +239,7 @@ TARGETS: tuple[Target, ...] = (
             "himbaechel-gowin", ("--device", "GW5A-LV25MG121NC1/I0", "-o", "family=GW5A-25A", "-o", f"cst={PINS}"),
             pin=_CST, pins=("E2", "L5", "L11"),
         ),
-        note=f"{_GOWIN_NOTE}; no distributed RAM, whose sites nextpnr lacks",
+        note=f"{_GOWIN_NOTE}; no distributed RAM, whose sites nextpnr lacks", partial=True,
     ),
     # Lattice FPGA-DS-02049, CrossLink-NX Family Data Sheet, table 1.1; LUT and FF counts as in Project Oxide.
     Target(
@@ -261,6 +263,7 @@ TARGETS: tuple[Target, ...] = (
         Capacity(dsp=8, lut=5_280, ff=5_280, bram=30), _ICE40,
         nextpnr=Nextpnr("ice40", ("--up5k", "--package", "sg48", "--pcf-allow-unconstrained"), "router1"),
         note="a DSP block counts as registered, so paths through it are not timed; it serves tiles of 16 x 16 bits",
+        partial=True,
     ),
 )  # fmt: skip
 """Every target, the default first."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The tables of docs/results.md, multipliers and whole engines, from the rows in ``results``.
+"""The tables of docs/results.md, multipliers, other devices and whole engines, from the rows in ``results``.
 
 No cell is empty: cores and engines without a clock stand in tables of their own, which say why and give the command.
 """
@@ -16,6 +16,7 @@ from typing import Any
 from modmill.contract import UnsupportedError
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
+from modmill.flow.targets import TARGETS
 from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import parse_modulus
 from modmill.report.clocks import tool_options
@@ -40,6 +41,10 @@ ENGINES = (
 )
 """The table of engines: label, then subject, operation and bits of `Work`."""
 
+_DEVICES = (
+    "Devices as `./mill targets` lists them, with what their tools leave out. ≤: paths through DSP blocks or block\n"
+    "RAMs are not timed, so the clock and the rates are upper limits. The counts of LUTs are those of each family."
+)
 ENGINES_ON = "ecp5-85k"
 ENGINES_HEAD = ("operation", "multiplier", "interleaved", "cycles of one job", "DSP", "LUT", "FF")
 ENGINES_CLOCKED = ("MHz", "ms per job", "operations/s", "operations/s/DSP")
@@ -64,10 +69,29 @@ def tables(folder: Path) -> str:
     for modulus, target, words in TABLES:
         lines = sorted(_core_lines(rows, modulus, target))
         out.append(f"## {modulus} on {target}\n\n{words}.\n\n{_two_tables(lines, HEAD, CLOCKED)}")
+    if lines_of_devices := device_lines(rows):
+        out.append(f"## Cores on other devices\n\n{_DEVICES}\n\n"
+                   f"{markdown_table(['device', 'modulus', *HEAD, *CLOCKED], lines_of_devices)}")  # fmt: skip
     if lines_of_engines := engine_lines(rows):
         out.append(f"## Whole engines on {ENGINES_ON}\n\nInput and output included; the operations of a job run "
                    f"interleaved.\n\n{_two_tables(lines_of_engines, ENGINES_HEAD, ENGINES_CLOCKED)}")  # fmt: skip
     return "\n".join(out)
+
+
+def device_lines(rows: Iterable[Row]) -> list[Sequence[str]]:
+    """A line for each routed core on a device that has no table of its own, in the order of targets and moduli."""
+    rows = list(rows)
+    out: list[Sequence[str]] = []
+    for device in TARGETS:
+        if not device.routable or device.name in {name for _, name, _ in TABLES}:
+            continue
+        found = [(synth.about["modulus"], *_cells(check, synth, routes))
+                 for check, synth, routes in cores(rows, None, device.name) if check and routes]  # fmt: skip
+        for modulus, _, cells in sorted(found, key=lambda line: line[:2]):
+            if device.partial:
+                cells = [*cells[: len(HEAD)], f"≤ {cells[len(HEAD)]}", *cells[len(HEAD) + 1 :]]
+            out.append([f"`{device.name}`", modulus, *cells])
+    return out
 
 
 def _two_tables(lines: Iterable[Line], head: Sequence[str], clocked: Sequence[str]) -> str:
@@ -139,15 +163,21 @@ def cores(rows: Iterable[Row], modulus: str | None, target: str) -> Iterator[tup
 def _core_lines(rows: Iterable[Row], modulus: str, target: str) -> Iterator[Line]:
     """A line for each core that is shown, its key DSP blocks x interval."""
     for check, synth, routes in cores(rows, modulus, target):
-        n = core_numbers(check, synth, routes)
-        cells = [f"`{synth.about['design']}`", f"{n['latency']}, {n['interval']}"]
-        cells += [f"{n[key]:,}" for key in ("dsp", "lut", "ff")]
-        if routes:
-            per_dsp = f"{n['per_dsp']:,.0f}" if n["dsp"] else "no DSP"
-            cells += [clock(n["mhz"], routes), f"{n['us']:.3f}", f"{n['rate']:,.0f}", per_dsp, f"{n['per_lut']:,.0f}"]
-        elif find_target(target).routable:
+        key, cells = _cells(check, synth, routes)
+        if not routes and find_target(target).routable:
             cells.append(no_clock(synth))
-        yield n["dsp"] * n["interval"], cells, bool(routes)
+        yield key, cells, bool(routes)
+
+
+def _cells(check: Row, synth: Row, routes: list[Row]) -> tuple[float, list[str]]:
+    """DSP blocks x interval of a core, and the cells of HEAD, and of CLOCKED if it was routed."""
+    n = core_numbers(check, synth, routes)
+    cells = [f"`{synth.about['design']}`", f"{n['latency']}, {n['interval']}"]
+    cells += [f"{n[key]:,}" for key in ("dsp", "lut", "ff")]
+    if routes:
+        per_dsp = f"{n['per_dsp']:,.0f}" if n["dsp"] else "no DSP"
+        cells += [clock(n["mhz"], routes), f"{n['us']:.3f}", f"{n['rate']:,.0f}", per_dsp, f"{n['per_lut']:,.0f}"]
+    return n["dsp"] * n["interval"], cells
 
 
 def no_clock(synth: Row) -> str:
