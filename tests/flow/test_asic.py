@@ -89,7 +89,22 @@ def test_functions(function: str, true: set[int]) -> None:
     table = {(bool(k & 2), bool(k & 1)): k in true for k in range(4)}
     assert cell.computes(table)
     assert not cell.computes({row: not out for row, out in table.items()})
-    assert not cell.computes({(False,): True, (True,): False})
+    assert not cell.computes(liberty.NOT)
+    assert not liberty.Cell("X", Fraction(1), {"Y": "!(A B"}, ("A", "B"), False).computes(liberty.NAND2)
+
+
+MEMORY = """module core(clk, write, address, d, q);
+  input clk, write, d;
+  input [1:0] address;
+  output reg q;
+  reg bits [0:3];
+  always @(posedge clk) begin
+    if (write)
+      bits[address] <= d;
+    q <= bits[address];
+  end
+endmodule
+"""
 
 
 def _mapped(tmp_path: Path, text: str = LIBRARY, core: str = CORE) -> asic.Mapped:
@@ -101,6 +116,8 @@ def test_a_core_is_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PATH", "/nowhere")
     found = _mapped(tmp_path)
     assert (found.area, found.gates, found.cells, found.ff, found.memory_bits) == (26, 13, 4, 3, 0)
+    stored = _mapped(tmp_path, core=MEMORY)
+    assert stored.memory_bits == 4 and stored.ff == 5 and "5 flip-flops, 4 bits of memories among them" in stored.line
     assert found.period_ns is None and "no period" in found.line and found.values["cycles_per_second"] is None
 
 

@@ -81,9 +81,12 @@ def map_core(verilog: str, top: str, library: Path) -> Mapped:
         (folder / "drive.txt").write_text(f"set_driving_cell {inverter.name}\nset_load {_LOAD_FF} [all_outputs]\n")
         script = [
             "read_verilog core.v",
-            f"synth -noabc -noshare -nofsm -booth -flatten -top {top} -run begin:fine",
+            f"hierarchy -top {top}",
+            "proc",
+            "flatten",
+            "opt_clean -purge",
             "tee -q -o memory.json stat -json",
-            f"synth -noabc -noshare -nofsm -booth -flatten -top {top} -run fine:check",
+            f"synth -noabc -noshare -nofsm -booth -flatten -top {top}",
             "dfflibmap -liberty cells.lib",
             "abc -liberty cells.lib -constr drive.txt",
             "splitnets",  # OpenSTA reads no concatenation on the left of an assignment

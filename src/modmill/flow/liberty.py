@@ -41,7 +41,10 @@ class Cell:
         (function,) = self.functions.values()
         if function is None or set(re.findall(r"[A-Za-z_]\w*", function)) != set(self.inputs):
             return False
-        return all(_value(function, dict(zip(self.inputs, row, strict=True))) == out for row, out in table.items())
+        try:
+            return all(_value(function, dict(zip(self.inputs, row, strict=True))) == out for row, out in table.items())
+        except IndexError:  # the function's text ends too early
+            return False
 
 
 NAND2: Table = {row: not all(row) for row in product((False, True), repeat=2)}
