@@ -13,6 +13,7 @@ from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
 from modmill.engines.ecc.point_engine import Shape
 from modmill.flow.targets import TARGETS
+from modmill.report.attack_tables import PROTECTIONS
 from modmill.report.engine_rows import MeasuredEngine, Work
 from modmill.report.rows import Row
 
@@ -87,12 +88,13 @@ def digest_today(row: Row) -> str:
     """
     a = row.about
     names = ("bits", "threads", "word", "io", "cores")
-    options = {name: a[name] for name in names}
+    protection = {name: True for name in PROTECTIONS if a.get(name)}
+    options = {name: a[name] for name in names} | protection
     if "curve" in a:
         options |= {"operations": tuple(a["operations"]), "shape": Shape(**a["shape"]), "sums": a["sums"]}
         return ecc(a["curve"], a["design"], a["parameters"], **options).digest
     if a.get("circuit"):
-        made = circuit_engine(a["design"], 0, a["modulus_bits"], a["parameters"], bits=a["bits"], word=a["word"])
-        return made.digest
+        own = {name: a[name] for name in ("bits", "word")} | protection
+        return circuit_engine(a["design"], 0, a["modulus_bits"], a["parameters"], **own).digest
     options |= {name: a[name] for name in ("method", "window", "native")}
     return engine(a["design"], width=a["modulus_bits"], settings=a["parameters"], **options).digest
