@@ -172,3 +172,8 @@ def test_the_table_shows_every_campaign_with_its_cost(tmp_path):
     assert {found[name.upper()] for name in cost} == {"not measured"}
     assert [other[name.upper()] for name in cost] == ["1", "22", "333", "4,444"]
     assert faults_table(tmp_path / "none") == ""
+
+
+def test_an_engine_in_lockstep_is_not_put_behind_a_bus():
+    with pytest.raises(UnsupportedError, match="no register for the alarm of --lockstep; omit --bus or --lockstep"):
+        replace(ENGINES["rsa"](), lockstep=True, bus="axi4-lite")
