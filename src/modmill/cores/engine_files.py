@@ -158,7 +158,7 @@ def sheet_text(core: BuiltEngine, made: Mapping[str, Any]) -> str:
 
 def _sheet_tail(package: packaging.Package, made: Mapping[str, Any]) -> str:
     """The data sheet's sections on proofs, measurements, clock, reset and other tools."""
-    clock = sheet.clock(package.source, "engine", made.get("measured", ()), _CLEARED)
+    clock = sheet.clock(package.source, "engine", made.get("measured", ()), _CLEARED, bus=made.get("bus"))
     vlnv = sheet.packaging_name(package.name, package.version)
     tools = sheet.other_tools(package.source, package.top, package.bench, "engine", vlnv)
     command = "ecc" if package.source.startswith("ecc") else "rsa"

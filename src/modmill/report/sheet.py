@@ -95,7 +95,8 @@ def render(file: str, record: Mapping[str, Any], name: str) -> str:
         tools_section=other_tools("core.v", record["top"], "test_core", "core", vlnv), meanings=MEANINGS,
         r_squared=hex(pow(factor, -2, p)),
         clock=clock("core.v", "core", record.get("measured", ()), "the operands, results and loads in flight"
-                    if "load" in record else "the operands and results in flight", _measuring(record)),
+                    if "load" in record else "the operands and results in flight", _measuring(record),
+                    record.get("bus")),
     )  # fmt: skip
 
 
@@ -128,15 +129,18 @@ def proofs(record: Mapping[str, Any], unproved: Mapping[str, str] = UNPROVED) ->
     return "; ".join(said)
 
 
-def clock(source: str, thing: str, measured: Sequence[Mapping[str, Any]], cleared: str, measure: str = "") -> str:
+def clock(
+    source: str, thing: str, measured: Sequence[Mapping[str, Any]], cleared: str, measure: str = "",
+    bus: Mapping[str, Any] | None = None,
+) -> str:  # fmt: skip
     """The sections on measurements, clock and reset of a data sheet.
 
     ``source``: name of the Verilog file; ``thing``: core or engine; ``measured``: entries of `recorded`; ``cleared``:
-    what a reset clears; ``measure``: the command that measures the RTL.
+    what a reset clears; ``measure``: the command that measures the RTL; ``bus``: what a record states of the bus.
     """
     return template("clock.md.j2").render(
         source=source, thing=thing, lines=lines(measured), period=nanoseconds(measured), cleared=cleared,
-        measure=measure,
+        measure=measure, behind=(bus or {}).get("clock_port", ""),
     )  # fmt: skip
 
 
