@@ -88,7 +88,7 @@ def test_jobs_aborts_and_resets_with_any_ratio_of_the_clocks(period, texts):
     [
         (r"= released & ~rest;", "= 1'h1;", PERIODS[2]),
         long(r"else stage0 <= reset;", "else stage0 <= 1'h0;", PERIODS[1]),
-        long(r"produce_w_bin <= giving_rst \? 4'h0 : ", "produce_w_bin <= ", PERIODS[0]),
+        long(r"produce_w_bin <= giving_rst \? 3'h0 : ", "produce_w_bin <= ", PERIODS[0]),
     ],
 )
 def test_a_planted_fault_of_an_abort_is_caught(right, wrong, period, texts):
@@ -116,7 +116,7 @@ def test_every_path_between_the_clocks_has_its_synchroniser(texts):
             "stage1 <= rst ? 1'h0 : rests",
             "rest_back.stage1, ends in no synchroniser",
         ),
-        (r"(produce_w_gry <= \w+ \? 4'h0 : produce_w_nxt) \^ .*;", r"\1;", "produce_cdc.stage0, has several bits"),
+        (r"(produce_w_gry <= \w+ \? 3'h0 : produce_w_nxt) \^ .*;", r"\1;", "produce_cdc.stage0, has several bits"),
         long(r"\.consume_r_gry\(consume_r_gry\)", ".consume_r_gry(consume_r_bin)", "no counter in Gray code"),
         long(r"produce_w_bin \+ \(", "produce_w_bin + 2 * (", "no counter in Gray code"),
         long(r"\.rests\(rests\)", ".rests(rests & held)", "rest_back.stage0, reaches its synchroniser behind logic"),

@@ -223,9 +223,10 @@ def test_several_machines_behind_a_bus(pair):
     ("right", "wrong", "caught"),
     [
         (r"taken & i_closes & i_every_is_0\)", "0)", "no end|never|stays|wrong"),
-        pytest.param(r"o_valid & o_ready & of_or\)", "0)", "words of an answer|never", marks=pytest.mark.long),
+        pytest.param(r"of_choice = last \?", "of_choice = 0 ?", "words of an answer|never", marks=pytest.mark.long),
+        pytest.param(r"of\[0\] \? core0_o_data : 0", "core0_o_data", "wrong", marks=pytest.mark.long),
         pytest.param(r"(core1_inside \(.*?)\(core_rst\)", r"\1(rst)", "", marks=pytest.mark.long),
-        pytest.param(r"(answer_1 <= .*): core1_o_data;", r"\1: core1_o_data ^ 1;", "wrong", marks=pytest.mark.long),
+        pytest.param(r"\? core1_o_data :", "? core1_o_data ^ 1 :", "wrong", marks=pytest.mark.long),
     ],
 )
 def test_a_planted_fault_of_one_machine_is_caught(right, wrong, caught, pair):

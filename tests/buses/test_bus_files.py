@@ -232,6 +232,6 @@ def test_the_verilog_does_what_the_map_says(texts, tmp_path):
     found = of_python(texts["stub.py"], tmp_path)
     assert list(verilog_faults(texts["bus.v"], found)) == []
     shifted = texts["bus.v"].replace(
-        "value_level[31:5] = {11'h000, out_level, 11'h000}", "value_level[31:5] = {10'h000, out_level, 12'h000}"
+        "value_level = {11'h000, out_level, 11'h000, in_free}", "value_level = {10'h000, out_level, 12'h000, in_free}"
     )
     assert shifted != texts["bus.v"] and any("fields" in fault for fault in verilog_faults(shifted, found))

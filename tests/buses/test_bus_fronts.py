@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,13 @@ from modmill.buses.adapters import BUSES, find_bus
 from modmill.buses.front import whole
 
 HERE = Path(__file__).parent
+REGISTERS = [bus for bus in BUSES if not bus.packets]
 
 
 @pytest.fixture(scope="module")
 def verilog():
     """Verilog of the stub behind each bus."""
-    return {bus.name: whole(stub.DEVICE, bus, stub.VERILOG) for bus in BUSES}
+    return {bus.name: whole(stub.DEVICE, bus, stub.VERILOG) for bus in REGISTERS}
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +32,8 @@ def three():
     return whole(stub.several(3), find_bus("apb"), stub.several_verilog(3))
 
 
-def failures(bus, text, folder, only="", machines=1):
-    """Names of the cocotb tests that fail; ``only``: one of them."""
+def failures(bus, text, folder, only="", machines=1, module="bus_bench", **more):
+    """Number of the cocotb tests of a ``module`` that fail; ``only``: one of them. ``more``: for its environment."""
     (folder / "bus.v").write_text(text)
     runner = get_runner("icarus")
     with pytest.MonkeyPatch.context() as patch:
@@ -47,10 +49,11 @@ def failures(bus, text, folder, only="", machines=1):
             **({"LONG": "1"} if only == "in_a_row" else {}),
             "COCOTB_LOG_LEVEL": "WARNING",
             "PYTHONWARNINGS": "ignore",
+            **more,
         }
         with suppress(SystemExit):  # the runner's way to say that a test failed
             runner.test(
-                hdl_toplevel="stub_bus", test_module="bus_bench", build_dir=folder, test_dir=folder,
+                hdl_toplevel="stub_bus", test_module=module, build_dir=folder, test_dir=folder,
                 results_xml=str(folder / "results.xml"), extra_env=environment, log_file=folder / "run.log",
                 **({"test_filter": rf"{only}$"} if only else {}),
             )  # fmt: skip
@@ -59,7 +62,7 @@ def failures(bus, text, folder, only="", machines=1):
     return failed
 
 
-@pytest.mark.parametrize("bus", [bus.name for bus in BUSES])
+@pytest.mark.parametrize("bus", [bus.name for bus in REGISTERS])
 def test_a_master_of_another_house(bus, verilog, tmp_path):
     assert failures(bus, verilog[bus], tmp_path) == 0, (tmp_path / "run.log").read_text()[-6000:]
 
@@ -70,7 +73,17 @@ def test_several_machines(three, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("bus", [bus.name for bus in BUSES])
+@pytest.mark.parametrize(
+    ("bus", "period"), [("axi4-lite", 16180), ("wishbone", 6180), ("apb", 73010), ("ahb-lite", 1310)]
+)
+def test_a_clock_of_its_own(bus, period, tmp_path):
+    """Slower and faster than that of the bus, which has 10,000 ps."""
+    text = whole(replace(stub.DEVICE, separate=True), find_bus(bus), stub.VERILOG)
+    assert failures(bus, text, tmp_path, SEPARATE=str(period)) == 0, (tmp_path / "run.log").read_text()[-6000:]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bus", [bus.name for bus in REGISTERS])
 def test_1000_jobs_in_a_row(bus, verilog, tmp_path):
     assert failures(bus, verilog[bus], tmp_path, "in_a_row") == 0, (tmp_path / "run.log").read_text()[-6000:]
 

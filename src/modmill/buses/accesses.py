@@ -26,7 +26,7 @@ from modmill.rtl.delay import later
 
 ADDRESS = (SPAN // 4 - 1).bit_length()
 """Bits of the address of a word."""
-_NARROW = 16
+_HALF = WORD // 2
 
 
 def lower(register: Register) -> str:
@@ -105,9 +105,11 @@ class RegisterAccess(wiring.Component):
         for r in self._registers.registers:
             if not r.readable or r.constant:
                 continue
-            chosen = Mux(here[r.name], getattr(self, f"value_{lower(r)}"), 0)
-            if r.fields[-1].low + r.fields[-1].width <= _NARROW:
-                shared.append(chosen)
-            else:
-                banks.append(later(m, chosen, f"bank_{lower(r)}"))
+            value = getattr(self, f"value_{lower(r)}")
+            if r.fields[0].width == WORD:
+                banks.append(later(m, Mux(here[r.name], value, 0), f"bank_{lower(r)}"))
+                continue
+            shared.append(Mux(here[r.name], value[:_HALF], 0))
+            if any(field.low >= _HALF for field in r.fields):
+                banks.append(later(m, Mux(here[r.name], value[_HALF:], 0) << _HALF, f"bank_{lower(r)}"))
         return [*banks, later(m, reduce(or_, shared), "bank"), self.constant]

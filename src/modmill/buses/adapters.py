@@ -21,6 +21,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.buses.accesses import ADDRESS
 from modmill.buses.device import WORD
+from modmill.buses.stream import AxiStream
 from modmill.contract import UnsupportedError
 
 BYTE_ADDRESS = ADDRESS + 2
@@ -189,13 +190,18 @@ class AhbLite(Adapter):
 
 @dataclass(frozen=True)
 class Bus:
-    """A bus: ``name`` on the command line, ``title``, its adapter, and its type in IP-XACT (vendor, library, name,
-    version)."""
+    """A bus: ``name`` on the command line, ``title``, its adapter, or a front of packets, and its type in IP-XACT
+    (vendor, library, name, version)."""
 
     name: str
     title: str
-    adapter: type[Adapter]
+    adapter: type[Adapter | AxiStream]
     vlnv: tuple[str, str, str, str]
+
+    @property
+    def packets(self) -> bool:
+        """Whether it has packets, and no registers or interrupt."""
+        return issubclass(self.adapter, AxiStream)
 
 
 BUSES = (
@@ -203,6 +209,7 @@ BUSES = (
     Bus("wishbone", "Wishbone B4", Wishbone, ("opencores.org", "Wishbone", "Wishbone", "B4")),
     Bus("apb", "APB4", Apb, ("amba.com", "AMBA4", "APB4", "r0p0_0")),
     Bus("ahb-lite", "AHB-Lite", AhbLite, ("amba.com", "AMBA3", "AHBLite", "r1p0_0")),
+    Bus("axi-stream", "AXI4-Stream", AxiStream, ("amba.com", "AMBA4", "AXI4Stream", "r0p0_1")),
 )
 """All buses."""
 

@@ -7,6 +7,8 @@
 // One cycle: inputs change while the clock is low, the model settles, outputs are sampled, the clock rises. Edges of the
 // engine's clock come between those of the bus clock, where its period puts them.
 
+#include <deque>
+
 #include "verilated_sym_props.h"
 #include "verilated_syms.h"
 
@@ -16,6 +18,7 @@ constexpr int LIMIT = 1000;         // cycles of an access, after which the bus 
 constexpr uint64_t HALF = 1000000;  // half a period of the bus clock
 
 enum Response { OKAY, REFUSED, HANGS };
+enum Packet { PACKET_WORD, PACKET_LAST = 4, PACKET_NEXT = 4 };  // addresses, as in simulate.py
 
 struct Bus {
     VerilatedContext context;
@@ -63,6 +66,7 @@ struct Bus {
     }
 
     void reset(uint64_t count) {
+        idle();
         model->rst = 1;
         for (; count; --count) {
             settle();
@@ -84,6 +88,61 @@ struct Bus {
         }
     }
 
+#if defined(MODMILL_AXI_STREAM)
+    struct Word {
+        uint32_t data;
+        bool last;
+        uint32_t bytes;
+    };
+    std::deque<Word> sent, received;
+    uint64_t packets = 0;  // whole ones that are received
+
+    void idle() {
+        model->s_axis_tvalid = model->m_axis_tready = 0;
+        sent.clear();
+        received.clear();
+        packets = 0;
+    }
+
+    // Cycles in which words are given and taken as soon as they can be; those for a packet end when it is there.
+    uint64_t wait(uint64_t most, bool for_packet) {
+        for (uint64_t count = 0; count < most; ++count) {
+            if (for_packet && packets) return count;
+            model->s_axis_tvalid = !sent.empty();
+            if (!sent.empty()) {
+                model->s_axis_tdata = sent.front().data;
+                model->s_axis_tlast = sent.front().last;
+                model->s_axis_tkeep = sent.front().bytes;
+            }
+            model->m_axis_tready = 1;
+            settle();
+            const bool given = model->s_axis_tvalid && model->s_axis_tready;
+            if (model->m_axis_tvalid) {
+                received.push_back({model->m_axis_tdata, static_cast<bool>(model->m_axis_tlast), 0});
+                packets += received.back().last;
+            }
+            rise();
+            if (given) sent.pop_front();
+        }
+        return most;
+    }
+
+    // A word of a packet to or from the queues on this side, or what the next one is; no cycle passes.
+    int access(bool write, uint32_t address, uint32_t bytes, uint32_t* data) {
+        if (write && address <= PACKET_LAST) {
+            sent.push_back({*data, address == PACKET_LAST, bytes});
+        } else if (!write && address == PACKET_NEXT) {
+            *data = received.empty() ? 0 : 1 + 2 * received.front().last;
+        } else if (!write && address == PACKET_WORD && !received.empty()) {
+            *data = received.front().data;
+            packets -= received.front().last;
+            received.pop_front();
+        } else {
+            return REFUSED;
+        }
+        return OKAY;
+    }
+#else
     uint64_t wait(uint64_t most, bool for_interrupt) {
         for (uint64_t count = 0; count < most; ++count) {
             settle();
@@ -92,6 +151,7 @@ struct Bus {
         }
         return most;
     }
+#endif
 
 #if defined(MODMILL_AXI4_LITE)
     void idle() {

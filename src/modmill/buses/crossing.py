@@ -16,6 +16,8 @@ Pointer Comparisons. SNUG San Jose, 2002, Section 2; the queues are of the other
 
 from __future__ import annotations
 
+import re
+
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.cdc import FFSynchronizer, ResetSynchronizer
@@ -23,12 +25,13 @@ from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from modmill.buses.device import RESET_CYCLES, WORD, Device
+from modmill.flow.memories import ATTRIBUTES
 
 CLOCK = "engine_clk"
 """The port of the engine's clock."""
 DOMAIN = "engine"
 """The clock domain of the device."""
-DEPTH = 8
+DEPTH = 4
 """Words of a queue."""
 LATENCY = 1, 3
 """Most cycles of a word in a queue: of the clock that gives it, and of the one that takes it."""
@@ -40,6 +43,14 @@ CHAINS = "reset_there", "rest_back", "produce_cdc", "consume_cdc"
 """Instances of chains of registers whose first one takes what comes from another clock."""
 
 
+_STORAGE = re.compile(r"^ *(?=reg \[\d+:0\] storage \[)", re.MULTILINE)
+
+
+def in_block_rams(verilog: str) -> str:
+    """Verilog whose queues have their words in block RAMs. No word is read before it is written."""
+    return _STORAGE.sub(f"  (* no_rw_check{ATTRIBUTES} *)\n\\g<0>", verilog)
+
+
 class Crossing(wiring.Component):
     """Take words ``i`` of the front from the bus clock to the domain `DOMAIN`, and words ``o`` back; ``e``: both
     streams on the device's side. ``i_every``, ``i_closes``: as of `Dealer`, for several machines.
@@ -47,8 +58,8 @@ class Crossing(wiring.Component):
     ``reset``: a register that resets the device. ``rest``: the device has been in reset for the cycles that it needs.
     ``drained``: the device has taken all words that were given at least 3 cycles ago. ``e_rst``: reset of the device.
 
-    Cost on ECP5, measured: 205 LUTs and 147 registers. Latency: 1 cycle of the clock that gives a word, and up to
-    3 of the one that takes it.
+    Cost on ECP5, measured: 66 LUTs, 64 registers and two block RAMs. Latency: 1 cycle of the clock that gives a word,
+    and up to 3 of the one that takes it.
     """
 
     def __init__(self, device: Device) -> None:

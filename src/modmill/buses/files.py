@@ -4,7 +4,7 @@
 
 bus.v            the core or engine behind its front
 registers.rdl    SystemRDL
-registers.md     Markdown
+registers.md     Markdown; packets.md for a front of packets, which has no SystemRDL, no HTML and no UIO
 registers.html   the same as a page
 bus.xml          IP-XACT (IEEE 1685-2014) of bus.v, with bus interface and memory map
 TOP.h, TOP.c     C99 header and driver
@@ -20,6 +20,7 @@ TOP_litex.py     a peripheral of LiteX, for the buses that LiteX has
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import pairwise
 
@@ -27,7 +28,7 @@ import jinja2
 from amaranth.lib.wiring import In
 from markdown_it import MarkdownIt
 
-from modmill.buses import serve
+from modmill.buses import serve, simulate, stream
 from modmill.buses.adapters import Bus
 from modmill.buses.crossing import ASYNCHRONOUS, CHAINS, CLOCK, LATENCY
 from modmill.buses.device import Device
@@ -40,6 +41,7 @@ from modmill.version import __version__
 VERILOG = "bus.v"
 LITEX = "axi4-lite", "wishbone"
 """The buses that a description for LiteX is written for."""
+_OF_REGISTERS = "registers.rdl", "registers.md", "registers.html", "modmill_uio.h"
 _RDL = {"ro": "sw = r;", "rw": "sw = rw;", "wo": "sw = w;", "w1c": "sw = rw; onwrite = woclr;", "pop": "sw = r;"}
 _RDL_HARDWARE = {
     "ro": " hw = w;",
@@ -52,6 +54,7 @@ _IPXACT = {"ro": "read-only", "rw": "read-write", "wo": "write-only", "w1c": "re
 _LOGICAL = {"wb_cyc_i": "CYC", "wb_stb_i": "STB", "wb_we_i": "WE", "wb_adr_i": "ADR", "wb_sel_i": "SEL",
             "wb_dat_i": "DAT_MOSI", "wb_dat_o": "DAT_MISO", "wb_ack_o": "ACK", "wb_err_o": "ERR", "wb_stall_o": "STALL",
             "hsel": "HSELx"}  # fmt: skip
+_PREFIX = re.compile("^(?:s_axi|[sm]_axis)_")
 
 
 def _html(text: str) -> str:
@@ -76,7 +79,17 @@ def _templates() -> jinja2.Environment:
 
 def logical(port: str) -> str:
     """The name of a bus's port in the definition of the bus."""
-    return _LOGICAL.get(port, port.removeprefix("s_axi_").upper())
+    return _LOGICAL.get(port, _PREFIX.sub("", port).upper())
+
+
+def _interfaces(bus: Bus) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Each interface of a bus: its name, whether it is a slave or a master, its ports' logical and physical names."""
+    names = list(bus.adapter.ports)
+    if not bus.packets:
+        return [(identifier(bus.name), "slave", [(logical(name), name) for name in names])]
+    sides = {f"{side[0]}_axis": side for side in ("slave", "master")}
+    return [(prefix, side, [(logical(name), name) for name in names if name.startswith(prefix)])
+            for prefix, side in sides.items()]  # fmt: skip
 
 
 def _field(register: Register, name: str) -> Field:
@@ -92,7 +105,7 @@ def names(top: str, bus: Bus, *, separate: bool = False) -> dict[str, str]:
     """The template of each file that is rendered, by the file's name; ``separate``: for a clock of its own."""
     crossing = [f"crossing.{kind}" for kind in ("xdc", "sdc", "lpf")] * separate
     litex = {f"{top}_litex.py": "litex.py.j2"} if _in_litex(bus, separate) else {}
-    return litex | {
+    found = litex | {
         "registers.rdl": "registers.rdl.j2", "registers.md": "registers.md.j2", "registers.html": "registers.html.j2",
         "bus.xml": "bus.xml.j2",
         f"{top}.h": "driver.h.j2", f"{top}.c": "driver.c.j2", f"{top}.py": "map.py.j2",
@@ -100,6 +113,12 @@ def names(top: str, bus: Bus, *, separate: bool = False) -> dict[str, str]:
         f"{top}_bus.core": "bus.core.j2", "bus_bench.v": "bench.v.j2", "vivado.tcl": "vivado.tcl.j2",
         "quartus.tcl": "quartus.tcl.j2", **{name: f"{name}.j2" for name in crossing},
     }  # fmt: skip
+    if not bus.packets:
+        return found
+    found |= {f"{top}.{kind}": f"packets.{kind}.j2" for kind in ("h", "c", "py")} | {
+        "bus_bench.v": "packets_bench.v.j2"
+    }
+    return {"packets.md": "packets.md.j2"} | {name: made for name, made in found.items() if name not in _OF_REGISTERS}
 
 
 def call_names(top: str) -> tuple[str, str]:
@@ -118,12 +137,13 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
     clock = {CLOCK: ("in", 1)} if device.separate else {}
     ports = {"clk": ("in", 1), "rst": ("in", 1)} | clock | {
         name: ("in" if member.flow == In else "out", member.shape) for name, member in bus.adapter.ports.items()
-    } | {INTERRUPT: ("out", 1)}  # fmt: skip
+    } | ({} if bus.packets else {INTERRUPT: ("out", 1)})  # fmt: skip
     shown = {
         "device": device, "bus": bus, "registers": register_map(device), "made": made, "causes": CAUSES,
         "name": identifier(device.top), "p": device.top, "P": device.top.upper(), "module": module_name(device.top),
         "title": f"{device.top} behind {bus.title}", "version": __version__, "span": SPAN, "ports": ports,
         "logical_ports": [(logical(name), name) for name in bus.adapter.ports],
+        "interfaces": _interfaces(bus), "stream": stream, "simulate": simulate,
         "interrupt": INTERRUPT,
         **(device.calls.context() if device.calls else {}),
         "serve": serve, "vlnv": packaging_name(module_name(device.top), __version__), "lint": OPTIONS, "field": _field,
@@ -169,23 +189,31 @@ of the runs, and SETUP are sent once, for all machines. There are no packets.
 {more}"""
     if device.separate:
         gives, takes = LATENCY
+        stop = "the packet for an abort" if bus.packets else "CONTROL.abort"
         more = f"""`{CLOCK}` is the clock of `{top}`; `clk` is that of the bus. Neither has to be faster, or a multiple
 of the other. A word takes {gives} cycle of `clk` and up to {takes} of `{CLOCK}` to `{top}`, and {gives} cycle of
-`{CLOCK}` and up to {takes} of `clk` back; cycles of `{top}` are those of `{CLOCK}`. Cycles of the register
+`{CLOCK}` and up to {takes} of `clk` back; cycles of `{top}` are those of `{CLOCK}`. Cycles of
 ZEROISE and of the driver's patience are those of the slower clock. `crossing.xdc`, `crossing.sdc` and `crossing.lpf`
 are constraints for Vivado, Quartus, and Diamond or nextpnr; set the two periods there. After power-up `rst` needs one
-rising edge of `clk` and none of `{CLOCK}`. Later, stop `{top}` with CONTROL.abort before `rst`: `rst` reaches its
+rising edge of `clk` and none of `{CLOCK}`. Later, stop `{top}` with {stop} before `rst`: `rst` reaches its
 registers at once, near an edge of their clock too.
 {more}"""
     litex = f" `{top}_litex.py` is a\nperipheral of LiteX." if _in_litex(bus, device.separate) else ""
+    if bus.packets:
+        about = f"""those of the two streams. `packets.md` describes the packets; `bus.xml` (IP-XACT) has the ports
+and both interfaces; `{top}.h` and `{top}.c` are a driver in C99; `{top}.py` encodes and decodes packets in Python."""
+        through = "sends packets"
+    else:
+        about = f"""those of the bus, and `{INTERRUPT}`, the interrupt, which is
+high while an enabled event stands. `registers.md` and `registers.html` describe the registers; `registers.rdl`
+(SystemRDL) and `bus.xml` (IP-XACT) say the same to tools;
+`{top}.h` and `{top}.c` are a driver in C99; `{top}.py` is a map for Python."""
+        through = "reads and writes registers"
     return f"""
 ## Behind {bus.title}
 `{VERILOG}` holds the module `{module_name(device.top)}`: {bus.title} front and `{top}` in one file, which replaces the
-Verilog file of `{top}` alone. Its ports are `clk`, `rst`, those of the bus, and `{INTERRUPT}`, the interrupt, which is
-high while an enabled event stands. `registers.md` and `registers.html` describe the registers; `registers.rdl`
-(SystemRDL) and `bus.xml` (IP-XACT) say the same to tools;
-`{top}.h` and `{top}.c` are a driver in C99; `{top}.py` is a map for Python.
-{more}`fusesoc --cores-root . run --target sim {vlnv}` reads and writes registers
+Verilog file of `{top}` alone. Its ports are `clk`, `rst`, {about}
+{more}`fusesoc --cores-root . run --target sim {vlnv}` {through}
 through the bus, in Icarus Verilog (`iverilog` of Debian); `--target lint` is Verilator's, and `--target synth` counts
 cells of ECP5 with a Yosys that knows Tcl (`yosys` of Debian). `vivado.tcl` and `quartus.tcl` make projects of
 `{VERILOG}`; they were not run here.{litex}

@@ -12,12 +12,13 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.buses.accesses import RegisterAccess
 from modmill.buses.adapters import Bus
-from modmill.buses.crossing import CLOCK, DOMAIN, Crossing
+from modmill.buses.crossing import CLOCK, DOMAIN, Crossing, in_block_rams
 from modmill.buses.dealer import Dealer, machine_ports
 from modmill.buses.device import WORD, Device
 from modmill.buses.jobs import JobControl
 from modmill.buses.operands import OperandWords, words
 from modmill.buses.registers import register_map
+from modmill.buses.stream import AxiStream
 from modmill.engines.machine.cluster import machine_of
 from modmill.flow import emit
 from modmill.flow.modules import module_ports
@@ -41,7 +42,8 @@ class BusFront(wiring.Component):
         self.device, self.bus = device, bus
         self._registers = register_map(device)
         clock = {CLOCK: In(1)} if device.separate else {}
-        super().__init__({**clock, **bus.adapter.ports, INTERRUPT: Out(1), "core_rst": Out(1), **self._core_ports()})
+        irq = {} if bus.packets else {INTERRUPT: Out(1)}
+        super().__init__({**clock, **bus.adapter.ports, **irq, "core_rst": Out(1), **self._core_ports()})
 
     def _core_ports(self) -> dict[str, object]:
         if self.device.machines > 1:
@@ -57,12 +59,17 @@ class BusFront(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        adapter, access = self.bus.adapter(), RegisterAccess(self._registers)
         jobs = JobControl(self.device, self._registers)
-        m.submodules.adapter, m.submodules.access, m.submodules.jobs = adapter, access, jobs
-        for one, other in ((self, adapter), (adapter, access), (access, jobs), (adapter, jobs)):
+        if issubclass(self.bus.adapter, AxiStream):
+            m.submodules.packets = packets = self.bus.adapter(self._registers)
+            m.submodules.jobs = jobs
+            ways: list[tuple[Any, Any]] = [(self, packets), (packets, jobs)]
+        else:
+            adapter, access = self.bus.adapter(), RegisterAccess(self._registers)
+            m.submodules.adapter, m.submodules.access, m.submodules.jobs = adapter, access, jobs
+            ways = [(self, adapter), (adapter, access), (access, jobs), (adapter, jobs), (self, jobs)]
+        for one, other in ways:
             _join(m, one, other)
-        m.d.comb += self.irq.eq(jobs.irq)
         streams: Any = jobs
         if self.device.separate:
             streams = self._crossing(m, jobs)
@@ -112,7 +119,7 @@ def machine_name(device: Device) -> str:
 
 def front_verilog(device: Device, bus: Bus) -> str:
     """Verilog of the front alone, module ``<top>_front`` first."""
-    return readable(emit.netlist(BusFront(device, bus), front_name(device)))
+    return in_block_rams(readable(emit.netlist(BusFront(device, bus), front_name(device))))
 
 
 def module_name(top: str) -> str:

@@ -33,9 +33,12 @@ _CAUSE = {name: number for number, (name, _) in enumerate(CAUSES)}
 class _Buffer:
     """A buffer of words of ``width`` bits in a block RAM, cleared by its pointers: ``push`` and ``pop`` act in the
     cycle in which they are high; ``word`` is the oldest one while ``there`` is high, which it is at most 4 cycles late.
-    ``sweep`` fills it with ``data``, and no word is ``there``."""
+    ``sweep`` fills it with ``data``, and no word is ``there``. ``count``: the number of words, or, with ``free``, of
+    those that it still takes; so one of ``empty`` and ``full`` costs no LUT."""
 
-    def __init__(self, m: Module, name: str, depth: int, clear: Value, sweep: Value, width: int = WORD) -> None:
+    def __init__(
+        self, m: Module, name: str, depth: int, clear: Value, sweep: Value, width: int = WORD, *, free: bool = False
+    ) -> None:
         ram = BlockRam(width, depth, ())
         m.submodules[f"{name}_words"] = ram
         bits = depth.bit_length() - 1
@@ -43,22 +46,26 @@ class _Buffer:
         self.data, self.push, self.pop = (
             Signal(n, name=f"{name}_{x}") for n, x in ((width, "data"), (1, "push"), (1, "pop"))
         )
-        self.level, settled = Signal(bits + 1, name=f"{name}_level"), Signal(3, name=f"{name}_settled")
+        first = depth if free else 0
+        self.count = Signal(bits + 1, name=f"{name}_{'free' if free else 'level'}", init=first)
+        ends = self.count == 0, self.count[-1]
+        self.full, self.empty = ends if free else ends[::-1]
+        settled = Signal(3, name=f"{name}_settled")
         self.word, self.there = ram.a_q, settled[-1]
         push = Signal(name=f"{name}_written_now")
         m.d.comb += [
-            push.eq(self.push | (sweep & ~self.level[-1])),
+            push.eq(self.push | (sweep & ~self.full)),
             ram.a_address.eq(read), ram.b_address.eq(written), ram.b_write.eq(push), ram.b_d.eq(self.data),
         ]  # fmt: skip
-        m.d.sync += settled.eq(Cat((self.level != 0) & ~sweep, settled))
+        m.d.sync += settled.eq(Cat(~self.empty & ~sweep, settled))
         with m.If(push):
             m.d.sync += written.eq(written + 1)
         with m.If(self.pop):
             m.d.sync += [read.eq(read + 1), settled.eq(0)]
         with m.If(push ^ self.pop):
-            m.d.sync += self.level.eq(self.level + Mux(self.pop, Const(-1, bits + 1), 1))
+            m.d.sync += self.count.eq(self.count + Mux(push if free else self.pop, Const(-1, bits + 1), 1))
         with m.If(clear):
-            m.d.sync += [written.eq(0), read.eq(0), self.level.eq(0), settled.eq(0)]
+            m.d.sync += [written.eq(0), read.eq(0), self.count.eq(first), settled.eq(0)]
 
 
 class JobControl(wiring.Component):
@@ -104,7 +111,7 @@ class JobControl(wiring.Component):
         ]
         self._marks = [Signal(name=name) for name in ("every", "closes")][: 2 * (self._device.machines > 1)]
         width = WORD + len(self._marks)
-        self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping, width)
+        self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping, width, free=True)
         self._out = _Buffer(m, "out", self._device.out_words, self._resets, self._script.sweeping)
         self._feed(m)
         self._collect(m)
@@ -127,7 +134,7 @@ class JobControl(wiring.Component):
     def _collect(self, m: Module) -> None:
         """Store the words of the answer; a word that is read from an empty buffer is 0."""
         words, script, readable = self._out, self._script, Signal(name="readable")
-        near_end = later(m, words.level >= self._device.out_words - SPARE, "near_end")
+        near_end = later(m, words.count >= self._device.out_words - SPARE, "near_end")
         taken = self.o_valid & self.o_ready
         word, last = later(m, self.o_data, "answer"), Signal(name="last")
         m.d.comb += [
@@ -177,7 +184,7 @@ class JobControl(wiring.Component):
             Signal(max(len(length), self._thread_bits), name="left"),
             Signal(name="job"),
         )
-        full = later(m, self._in.level[-1], "full")
+        full = later(m, self._in.full, "full")
         own_command, own_word = self.write_command & ~script.playing, self.write_data_in & ~script.playing
         word = own_word | script.word
         needs = setup | self._loaded
@@ -213,7 +220,7 @@ class JobControl(wiring.Component):
         m.d.comb += [
             script.ready.eq(idle), script.opened.eq(opened), script.room.eq(~full),
             script.fed.eq(self._machine.ongoing("BUSY") | self._machine.ongoing("ANSWER")),
-            script.swept.eq(later(m, self._in.level[-1] & self._out.level[-1], "swept")),
+            script.swept.eq(later(m, self._in.full & self._out.full, "swept")),
         ]  # fmt: skip
         self._control(m, (own_command & opened) | bad)
 
@@ -305,7 +312,7 @@ class JobControl(wiring.Component):
         cycles = 1 + max(self._device.power_up, RESET_CYCLES)
         held = Signal(range(cycles), name="held", init=cycles - 1)
         fed = later(m, self._given(m) & self._machine.ongoing("FEEDING"), "fed")
-        empty = (self._out.level == 0) & ~self._out.push
+        empty = self._out.empty & ~self._out.push
         emptied = later(m, empty & self._machine.ongoing("ANSWER"), "emptied")
         if self._device.separate:
             reset_ends = self._released(m)
@@ -338,7 +345,7 @@ class JobControl(wiring.Component):
 
     def _given(self, m: Module) -> Value:
         """Whether the device has all words of the buffer."""
-        empty = (self._in.level == 0) & ~self._in.push
+        empty = self._in.empty & ~self._in.push
         if not self._device.separate:
             return empty
         for k in range(2):  # until ``drained`` counts the last one
@@ -387,7 +394,7 @@ class JobControl(wiring.Component):
 
     def _values(self, m: Module) -> None:
         """The values of STATUS and LEVEL."""
-        on, free = self._machine.ongoing, Signal(self._in.level.shape(), name="free")
+        on = self._machine.ongoing
         script, own = self._script, ~self._script.playing
         tested, passed, zeroised = (Signal(name=name) for name in ("tested", "passed", "zeroised"))
         with m.If(self._tests):
@@ -398,14 +405,13 @@ class JobControl(wiring.Component):
             m.d.sync += zeroised.eq(1)
         with m.If(self._accepted | script.selftest | script.zeroise):
             m.d.sync += zeroised.eq(0)
-        m.d.comb += free.eq(self._device.in_words - self._in.level)
         fields = {
             ("STATUS", "ready"): on("IDLE") & own, ("STATUS", "receiving"): on("OPEN") & own,
             ("STATUS", "busy"): on("RESET") | on("FEEDING") | on("BUSY") | script.playing,
             ("STATUS", "done"): (on("ANSWER") | self._filled) & own, ("STATUS", "loaded"): self._loaded,
             ("STATUS", "error"): self._error, ("STATUS", "cause"): self._cause,
             ("STATUS", "tested"): tested, ("STATUS", "passed"): passed, ("STATUS", "zeroised"): zeroised,
-            ("LEVEL", "free"): free, ("LEVEL", "words"): self._out.level,
+            ("LEVEL", "free"): self._in.count, ("LEVEL", "words"): self._out.count,
         }  # fmt: skip
         for register, field in self._registers.fields():
             if (register.name, field.name) in fields:

@@ -6,7 +6,8 @@ Requests and replies are those of `modmill.buses.uart`; a reset takes 1 to 1000 
 count as that.
 
 A connection owns the device until it ends; others wait. The device aborts what it does before the first request of a
-connection, so that no answer of a former one can be read. A connection that sends nothing for a while is closed.
+connection, so that no answer of a former one can be read; one with packets is reset. Its registers are the ends of its
+queues (`simulate.PACKET_WORD` and others). A connection that sends nothing for a while is closed.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ class Server:
                     self._serve(client)
 
     def _serve(self, client: socket.socket) -> None:
-        self._bus.write(self._abort, ABORT)
+        if self._bus.packets:
+            self._bus.reset(self.device.power_up)
+        else:
+            self._bus.write(self._abort, ABORT)
         waiting = b""
         while received := client.recv(_CHUNK):
             waiting += received

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A core or engine behind its bus in simulation, and a driver for it.
+"""A core or engine behind its bus in simulation, and drivers for it.
 
-`bus.cpp` drives the bus: one access after another, without pauses. The model is compiled as those of `flow`. An engine
-with a clock of its own has one that is no rational multiple of the bus clock, as far as a simulation goes (`PERIODS`).
+`bus.cpp` drives the bus: one access after another, without pauses. Packets have queues on this side, which accesses
+fill and empty: `PACKET_WORD`, `PACKET_LAST`, `PACKET_NEXT` are their addresses. The model is compiled as those of
+`flow`. An engine with a clock of its own has one that is no rational multiple of the bus clock, as far as a simulation
+goes (`PERIODS`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing import Generic, Protocol, TypeVar
 from modmill.buses.adapters import BYTE_ADDRESS, Bus
 from modmill.buses.device import Device
 from modmill.buses.front import module_name
-from modmill.buses.registers import CAUSES, register_map
+from modmill.buses.registers import ABORT, CAUSES, register_map
+from modmill.buses.stream import CONTROL, CONTROLS, STREAM_CAUSES
 from modmill.flow.library import U32, U64, library
 from modmill.flow.tools import ToolError, step
 from modmill.report.sheet import identifier
@@ -29,6 +32,9 @@ PERIODS = (1_618_033, 618_041, 7_301_003, 131_009)
 """Periods of a separate clock of an engine, by turns: slower and faster than the bus, by little and by much."""
 _POLL = 16  # least cycles between two reads of STATUS
 _OKAY, _REFUSED = range(2)
+PACKET_WORD, PACKET_LAST, PACKET_NEXT = 0, 4, 4
+"""Addresses for packets: a write of a word, or of the last one, to the device; a read of the next word from it, or of
+1 if there is one and 2 more if it is the last one of its packet."""
 _REGISTERS = re.compile(r"\breg\s+(?:\[[^\]]+\]\s*)?")
 _REGISTER = re.compile(r"\s*(?!input\b|output\b|inout\b)\w+(?:\s*\[[^\]]+\])*")
 _PUBLIC = " /*verilator public_flat_rd*/"
@@ -64,6 +70,7 @@ class BusSimulator:
     ) -> None:  # fmt: skip
         if contents:
             verilog = with_contents(verilog)
+        self.packets = bus.packets
         self.period = (period or PERIODS[(seed - 1) % len(PERIODS)]) if device.separate else PERIOD
         texts = [f"#define MODMILL_{identifier(bus.name).upper()} 1\n"]
         texts += ["#define MODMILL_SEPARATE 1\n"] * device.separate
@@ -217,6 +224,21 @@ class BusDriver(Generic[AnyBusT]):
             raise BusFault(f"command {command}: {cause}")
         return found
 
+    def constants(self) -> list[int]:
+        """The constant registers at their places, JOBS, 0 for others. Raises BusFault."""
+        named = [r for r in self._registers.registers if r.constant or r.name == "JOBS"]
+        found = {r.offset // 4: self.read(r.name) for r in named}
+        return [found.get(k, 0) for k in range(len(self._registers.registers))]
+
+    def act(self, bit: int, field: str) -> tuple[int, int]:
+        """Do what a bit of CONTROL does: ``field`` of STATUS at its event, or when there is none for too long, and the
+        cycles until then."""
+        for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", bit)):
+            self.write(register, word)
+        most = self.device.zeroise_cycles + self.device.patience * (1 + len(self.device.selftest))
+        cycles = self.bus.wait(getattr(self.bus, "slower", int)(most), interrupt=True)
+        return self.read("STATUS", field), cycles
+
     def _until(self, field: str) -> None:
         """Wait for a bit of STATUS, by the interrupt if it is an answer."""
         self.write("IRQ_ENABLE", 3)
@@ -232,4 +254,75 @@ class BusDriver(Generic[AnyBusT]):
         raise BusFault(f"the device never gets {field}")
 
 
-__all__ = ["BusDriver", "BusFault", "BusSimulator", "ToolError"]
+class PacketDriver(Generic[AnyBusT]):
+    """A driver of a device with packets, with the functions of `BusDriver` that are not for registers. ``bus``: the
+    way to its queues of words, simulated here or behind a socket (`serve`)."""
+
+    def __init__(self, device: Device, bus: AnyBusT) -> None:
+        self.device, self.bus = device, bus
+        slower = getattr(bus, "slower", int)
+        self._patience = slower(device.patience * (1 + len(device.selftest)) + device.zeroise_cycles)
+        self._status = register_map(device)["STATUS"]
+
+    def put(self, words: Sequence[int]) -> None:
+        """Send a packet; the words wait in a queue until the device takes them."""
+        for k, word in enumerate(words):
+            self.bus.write(PACKET_LAST if k == len(words) - 1 else PACKET_WORD, word)
+
+    def get(self) -> list[int]:
+        """The next packet. Raises BusFault if none comes."""
+        self.bus.wait(self._patience, interrupt=True)
+        found, last = list[int](), False
+        while not last:
+            there, _ = self.bus.read(PACKET_NEXT)
+            if not there:
+                raise BusFault(f"a packet has no end after {len(found)} words")
+            found.append(self.bus.read(PACKET_WORD)[0])
+            last = there > 1
+        return found
+
+    def field(self, status: int, name: str) -> int:
+        """A field of a word of status."""
+        (of,) = (f for f in self._status.fields if f.name == name)
+        return (status & of.mask) >> of.low
+
+    def cause(self, status: int) -> str:
+        """The cause of an error in a word of status, NONE without one."""
+        return STREAM_CAUSES[self.field(status, "cause")][0]
+
+    def exchange(self, header: int, words: Sequence[int] = ()) -> tuple[int, list[int]]:
+        """Send a packet; the word of status and the others of its answer. Raises BusFault if none comes."""
+        self.put([header, *words])
+        status, *found = self.get()
+        return status, found
+
+    def ready(self) -> None:
+        """Nothing: a packet waits for the device."""
+
+    def run(self, command: int, words: Sequence[int], count: int) -> list[int]:
+        """Send a command, receive its answer. Raises BusFault for an error of the device."""
+        status, found = self.exchange(command, words)
+        if (cause := self.cause(status)) != "NONE":
+            raise BusFault(f"command {command}: {cause}")
+        if len(found) != count:
+            raise BusFault(f"{len(found)} of {count} words of an answer")
+        return found
+
+    def constants(self) -> list[int]:
+        """The constant registers at their places, JOBS, 0 for others. Raises BusFault."""
+        return self.exchange(CONTROLS["identify"])[1]
+
+    def act(self, bit: int, field: str) -> tuple[int, int]:
+        """Do what a bit of CONTROL does: ``field`` of STATUS then, and the cycles until the answer is here. Raises
+        BusFault if there is none."""
+        self.put([CONTROL | ABORT | bit])
+        cycles = self.bus.wait(self._patience, interrupt=True)
+        return self.field(self.get()[0], field), cycles
+
+
+def driver_of(device: Device, bus: Bus, way: AnyBusT) -> BusDriver[AnyBusT] | PacketDriver[AnyBusT]:
+    """The driver of a device behind a bus."""
+    return PacketDriver(device, way) if bus.packets else BusDriver(device, way)
+
+
+__all__ = ["BusDriver", "BusFault", "BusSimulator", "PacketDriver", "ToolError", "driver_of"]

@@ -89,7 +89,7 @@ Cores = Annotated[
 Bus = Annotated[
     str,
     typer.Option(
-        metavar="BUS", help="Also write it behind a bus: axi4-lite, wishbone, apb, ahb-lite; with a driver.",
+        metavar="BUS", help="Also write it behind a bus: axi4-lite, wishbone, apb, ahb-lite, axi-stream.",
         autocompletion=complete.buses,
     ),
 ]  # fmt: skip

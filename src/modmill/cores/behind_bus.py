@@ -17,7 +17,8 @@ from modmill.buses.front import front_name, machine_name, module_name
 from modmill.buses.operands import words
 from modmill.buses.product_calls import ProductCalls
 from modmill.buses.registers import ABORT, SELFTEST, ZEROISE, register_map
-from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
+from modmill.buses.simulate import BusDriver, BusFault, BusSimulator, PacketDriver, driver_of
+from modmill.buses.stream import CONTROLS, PACKET_CYCLES
 from modmill.contract import Contract
 from modmill.cores.zeroise import multiplier_messages, refilled
 from modmill.design import DesignInstance
@@ -130,21 +131,26 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
     if faults:
         return
     try:
-        simulator = BusSimulator(bare, device, bus, contents=True)
-        aborts = _through(BusDriver(device, simulator), exchanges)
-        job, left = [*_before(exchanges, last := _last(exchanges)), last], simulator.cycles
-        fresh = BusDriver(device, BusSimulator(bare, device, bus, contents=True))
-        for cycle in aborts:  # counters without a reset depend on when the engine was reset
-            fresh.bus.wait(cycle - fresh.bus.cycles)
-            fresh.write("CONTROL", ABORT)
-        zeroised(BusDriver(device, simulator), fresh, job)
+        driver, fresh = (driver_of(device, bus, BusSimulator(bare, device, bus, contents=True)) for _ in range(2))
+        job = [*_before(exchanges, last := _last(exchanges)), last]
+        if isinstance(driver, BusDriver) and isinstance(fresh, BusDriver):
+            for cycle in _through(driver, exchanges):  # counters without a reset depend on when the engine was reset
+                fresh.bus.wait(cycle - fresh.bus.cycles)
+                fresh.write("CONTROL", ABORT)
+            left = driver.bus.cycles
+            zeroised(driver, fresh, job)
+        elif isinstance(driver, PacketDriver):
+            _in_packets(driver, exchanges)
+            zeroised(driver, fresh, job)
+            _wrong_packets(driver, exchanges)
+            left = driver.bus.cycles
         self_tested(fresh)
         for exchange in job:
             _exchange(fresh, exchange, " after the self-test")
         for seed in range(2, 2 + POWER_UPS):
-            driver = BusDriver(device, again := BusSimulator(bare, device, bus, seed, contents=True))
+            again = BusSimulator(bare, device, bus, seed, contents=True)
             for exchange in job:
-                _exchange(driver, exchange, f" after power-up {seed}")
+                _exchange(driver_of(device, bus, again), exchange, f" after power-up {seed}")
             if (left := left - again.cycles) < 0:
                 break
     except BusFault as fault:
@@ -155,7 +161,7 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
         yield f"{VERILOG}: does not compile: {error}"
 
 
-def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> list[int]:
+def _through(driver: BusDriver[BusSimulator], exchanges: Sequence[Exchange]) -> list[int]:
     """Raise BusFault at the first fault: of a constant register, an answer, an error that is not reported, an answer
     after an abort. Returns the cycles in which the accesses began that aborted."""
     device = driver.device
@@ -197,7 +203,49 @@ def _through(driver: BusDriver, exchanges: Sequence[Exchange]) -> list[int]:
     return aborts
 
 
-def zeroised(driver: BusDriver, fresh: BusDriver, job: Sequence[Exchange]) -> None:
+def _in_packets(driver: PacketDriver[BusSimulator], exchanges: Sequence[Exchange]) -> None:
+    """Raise BusFault at the first fault of a constant register, an answer, the number of jobs."""
+    registers = register_map(driver.device)
+    for register in registers.registers:
+        found = driver.constants()[register.offset // 4]
+        if register.constant and found != register.reset:
+            raise BusFault(f"{register.name} is {found:#x}, not {register.reset:#x}")
+    for exchange in exchanges:
+        _exchange(driver, exchange)
+    found, jobs = driver.constants()[registers["JOBS"].offset // 4], sum(bool(e.count) for e in exchanges)
+    if found != jobs:
+        raise BusFault(f"JOBS is {found} after {jobs} jobs")
+
+
+def _wrong_packets(driver: PacketDriver[BusSimulator], exchanges: Sequence[Exchange]) -> None:
+    """Raise BusFault for an error that is not reported, a wrong answer after one or after an end of a job."""
+    last = _last(exchanges)
+    again, command = [*_before(exchanges, last), last], last.command
+    for packet, cause in (
+        ([driver.device.commands[-1].number + 1, 1], "COMMAND"), ([command], "SHORT"),
+        ([command, *last.words[:-1]], "SHORT"), ([command, *last.words, 0], "LONG"),
+    ):  # fmt: skip
+        for exchange in again[:-1]:
+            _exchange(driver, exchange)
+        status, found = driver.exchange(packet[0], packet[1:])
+        if driver.cause(status) != cause or found:
+            raise BusFault(f"the cause of an error is {driver.cause(status)}, not {cause}")
+    for exchange in [*again, *again[:-1]]:
+        _exchange(driver, exchange, " after errors")
+    driver.put([command, *last.words])
+    driver.bus.wait(20 * len(last.words))
+    driver.put([CONTROLS["abort"]])
+    (status, *found), _ = driver.get(), driver.get()
+    if (cause := driver.cause(status)) != "ABORTED" and not last.right(found):
+        raise BusFault(f"the cause of a job that is ended is {cause}, not ABORTED")
+    for exchange in again:
+        _exchange(driver, exchange, " after an abort")
+
+
+AnyDriver = BusDriver[BusSimulator] | PacketDriver[BusSimulator]
+
+
+def zeroised(driver: AnyDriver, fresh: AnyDriver, job: Sequence[Exchange]) -> None:
     """Zeroise a device and another one that was ``fresh`` after the same power-up. Raises BusFault if it takes longer
     than stated, if messages are accepted meanwhile, and for registers and memories with different contents.
 
@@ -216,7 +264,7 @@ def zeroised(driver: BusDriver, fresh: BusDriver, job: Sequence[Exchange]) -> No
         raise BusFault(f"zeroising leaves {len(left)} registers or memories, the first is {left[0]}")
 
 
-def _zeroised_again(device: BusDriver, job: Sequence[Exchange]) -> Iterator[dict[str, bytes]]:
+def _zeroised_again(device: AnyDriver, job: Sequence[Exchange]) -> Iterator[dict[str, bytes]]:
     """The contents of a device that is zeroised a second time, and then a third time after a product of zeros."""
     _zeroise(device)
     yield device.bus.contents()
@@ -226,32 +274,32 @@ def _zeroised_again(device: BusDriver, job: Sequence[Exchange]) -> Iterator[dict
     yield device.bus.contents()
 
 
-def _zeroise(each: BusDriver) -> None:
+def _zeroise(each: AnyDriver) -> None:
     """Zeroise a device. Raises BusFault as `zeroised` does."""
     most = each.device.zeroise_cycles
     each.ready()
-    for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", ZEROISE)):
-        each.write(register, word)
-    start = each.bus.cycles
-    each.write("COMMAND", 0)
-    if (found := each.error()) != "BUSY":
-        raise BusFault(f"the cause of a command while zeroising is {found}, not BUSY")
-    each.bus.wait(each.bus.slower(most), interrupt=True)
-    if not each.read("STATUS", "zeroised"):
-        raise BusFault(f"zeroising takes more than {each.bus.cycles - start:,} cycles, {most:,} are stated")
+    if isinstance(each, BusDriver):
+        for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", ZEROISE)):
+            each.write(register, word)
+        start = each.bus.cycles
+        each.write("COMMAND", 0)
+        if (found := each.error()) != "BUSY":
+            raise BusFault(f"the cause of a command while zeroising is {found}, not BUSY")
+        each.bus.wait(each.bus.slower(most), interrupt=True)
+        right, cycles = each.read("STATUS", "zeroised"), each.bus.cycles - start
+    else:
+        right, cycles = each.act(ZEROISE, "zeroised")
+        right = right and cycles <= each.bus.slower(most) + PACKET_CYCLES
+    if not right:
+        raise BusFault(f"zeroising takes more than {cycles:,} cycles, {most:,} are stated")
 
 
-def self_tested(driver: BusDriver) -> None:
+def self_tested(driver: AnyDriver) -> None:
     """Run the self-test of a device that has one. Raises BusFault if it fails or has no end."""
     if not driver.device.selftest:
         return
-    for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", SELFTEST)):
-        driver.write(register, word)
-    driver.bus.wait(driver.bus.slower(driver.device.patience * len(driver.device.selftest)), interrupt=True)
-    if not driver.read("STATUS", "tested"):
-        raise BusFault("the self-test has no end")
-    if not driver.read("STATUS", "passed"):
-        raise BusFault("the self-test fails")
+    if not driver.act(SELFTEST, "passed")[0]:
+        raise BusFault("the self-test fails, or has no end")
 
 
 def _last(exchanges: Sequence[Exchange]) -> Exchange:
@@ -265,7 +313,7 @@ def _before(exchanges: Sequence[Exchange], job: Exchange) -> list[Exchange]:
     return found[-1:]
 
 
-def _exchange(driver: BusDriver, exchange: Exchange, when: str = "") -> None:
+def _exchange(driver: AnyDriver, exchange: Exchange, when: str = "") -> None:
     driver.ready()
     if not exchange.right(driver.run(exchange.command, exchange.words, exchange.count)):
         raise BusFault(f"{exchange.what} through the bus has a wrong result{when}")

@@ -19,7 +19,7 @@ from typing import Any
 import jinja2
 from amaranth.lib.wiring import In
 
-from modmill.buses.adapters import Bus
+from modmill.buses.adapters import BUSES, Bus
 from modmill.buses.device import Device
 from modmill.buses.front import module_name
 from modmill.buses.registers import SPAN, register_map
@@ -51,6 +51,9 @@ class Part:
     def __post_init__(self) -> None:
         if self.device.separate:
             raise ValueError(f"a system and a board have one clock; build {self.top} without --bus-clock separate")
+        if self.bus.packets:
+            others = ", ".join(bus.name for bus in BUSES if not bus.packets)
+            raise ValueError(f"a system and a board reach registers; build {self.top} with --bus {others}")
 
     @property
     def top(self) -> str:

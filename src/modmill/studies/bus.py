@@ -14,7 +14,7 @@ from modmill.buses.device import Device
 from modmill.buses.files import VERILOG
 from modmill.buses.front import front_verilog
 from modmill.buses.registers import SELFTEST, ZEROISE
-from modmill.buses.simulate import PERIOD, PERIODS, BusDriver, BusFault, BusSimulator
+from modmill.buses.simulate import PERIOD, PERIODS, BusDriver, BusFault, BusSimulator, PacketDriver, driver_of
 from modmill.cores.behind_bus import Exchange, loading, product
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.folder import kind_of, read_text
@@ -120,6 +120,12 @@ class BusReport:
         return [title, *found, *parts, *clock]
 
 
+def _special(about: Mapping[str, Any]) -> str:
+    """What is not one machine with the clock of the bus."""
+    machines = f", {about['machines']} machines" if "machines" in about else ""
+    return machines + (", a slower clock of its own" if "engine_period" in about else "")
+
+
 def _rate(runs: int, cycles: int, mhz: float) -> float:
     """Runs in a second, one job after another."""
     return mhz * 1e6 * runs / cycles
@@ -136,8 +142,9 @@ def rows_table(rows: Iterable[Row]) -> list[str]:
         about, values, front, bare = row.about, row.values, row.values["front"], row.values["bare"]
         mhz = ", ".join(f"{x:.1f}" for x in row.values.get("mhz", ())) or "not routed"
         lines += [
-            f"| `{about['name']}`, {about['bits']} bits | {about['bus']} | {name} | {n['cycles']:,} | {n['bare']:,} "
-            f"| {n['runs']} | {_rate(n['runs'], n['cycles'], MHZ):,.0f} | {_rate(n['runs'], n['bare'], MHZ):,.0f} "
+            f"| `{about['name']}`, {about['bits']} bits{_special(about)} | {about['bus']} | {name} | {n['cycles']:,} "
+            f"| {n['bare']:,} | {n['runs']} | {_rate(n['runs'], n['cycles'], MHZ):,.0f} "
+            f"| {_rate(n['runs'], n['bare'], MHZ):,.0f} "
             f"| {values['zeroise']:,} ({values['stated']:,}) "
             f"| {format(values['selftest'], ',') if values['selftest'] else 'none'} "
             f"| {front['lut']:,} | {bare['lut']:,} | {mhz} |"
@@ -156,7 +163,8 @@ def measure(
     if a tool fails.
     """
     progress("simulating")
-    driver = BusDriver(subject.device, BusSimulator(subject.verilog, subject.device, subject.bus))
+    simulator = BusSimulator(subject.verilog, subject.device, subject.bus)
+    driver = driver_of(subject.device, subject.bus, simulator)
     commands = _timed(subject, driver)
     zeroise, selftest = _alone(driver, ZEROISE, "zeroised"), _alone(driver, SELFTEST, "passed")
     own = {"zeroise": zeroise, "stated": driver.bus.slower(subject.device.zeroise_cycles), "selftest": selftest}
@@ -187,24 +195,21 @@ def _resources(values: Mapping[str, Any]) -> dict[str, int]:
     return {key: int(values[key]) for key in _KEYS}
 
 
-def _alone(driver: BusDriver, bit: int, field: str) -> int:
+AnyDriver = BusDriver[BusSimulator] | PacketDriver[BusSimulator]
+
+
+def _alone(driver: AnyDriver, bit: int, field: str) -> int:
     """Cycles of what a bit of CONTROL starts, until its event; 0 if the device does not have it. Raises BusFault if
     ``field`` of STATUS is 0 afterwards."""
-    device = driver.device
-    if bit == SELFTEST and not device.selftest:
+    if bit == SELFTEST and not driver.device.selftest:
         return 0
-    for register, word in (("IRQ_STATUS", 3), ("IRQ_ENABLE", 1), ("CONTROL", bit)):
-        driver.write(register, word)
-    start = driver.bus.cycles
-    most = device.zeroise_cycles + device.patience * (1 + len(device.selftest))
-    driver.bus.wait(driver.bus.slower(most), interrupt=True)
-    found = driver.bus.cycles - start
-    if not driver.read("STATUS", field):
+    right, cycles = driver.act(bit, field)
+    if not right:
         raise BusFault(f"the device is not {field}")
-    return found
+    return cycles
 
 
-def _timed(subject: Subject, driver: BusDriver) -> dict[str, dict[str, int]]:
+def _timed(subject: Subject, driver: AnyDriver) -> dict[str, dict[str, int]]:
     """Cycles from the write of COMMAND to the last word of the answer, of the last message of each kind."""
     driver.ready()
     found = {}

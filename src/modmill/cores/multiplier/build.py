@@ -298,7 +298,8 @@ def build(
     ``montgomery`` (the same with a b R^-1 mod p, of a Montgomery multiplier) or ``native`` (the design's own
     representation). ``settings``: the design's parameters.
     ``top``: name of the Verilog module, and prefix of all other modules' names. ``bus``: a bus, behind which the core
-    is written too: axi4-lite, wishbone, apb or ahb-lite. ``bus_clock``: the core's clock there, same or separate.
+    is written too: axi4-lite, wishbone, apb, ahb-lite or axi-stream. ``bus_clock``: the core's clock there, same or
+    separate.
     Raises ValueError (UnsupportedError) for unknown names, and if the design does not support the modulus.
     """
     if io not in IO:
