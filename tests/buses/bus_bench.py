@@ -252,6 +252,7 @@ async def full(dut, driver, rnd):
     room = DEVICE.in_words - 1 + waiting
     await ClockCycles(dut.clk, 8)
     for k, word in enumerate(words[:room]):
+        await ClockCycles(dut.clk, 8 if SEPARATE else 1)  # the word goes on to the queue
         assert await driver.read("LEVEL") == min(DEVICE.in_words, room - k)
         await driver.write("DATA_IN", word)
     await driver.write("DATA_IN", 1)

@@ -128,20 +128,26 @@ class ScriptPlayer(wiring.Component):
         differs = later(m, Cat(answer[b] != self.expected[b] for b in bytes_), "differs").any()
         expected = here[EXPECT] & (there | self.ready)
         more = (here[ZEROS] | here[CUT]) & self.opened & self.room
+        commands, ends = here[COMMAND] & self.ready, here[END] & self.ready
+        aborts = here[CUT] & self.fed | here[SWEEP] & self.swept
+        steps = (
+            commands | (here[DATA] & self.room) | (here[ZEROS] & ~self.opened) | aborts | expected
+            | (here[DROP] & self.ready) | (here[AGAIN] & passed if self._machines > 1 else 0)
+        )  # fmt: skip
+        # conditions in registers: they last, and none is left of the entry before when this one acts
+        command, word, compares, abort, end, goes = (
+            later(m, condition, f"{name}_due") for name, condition in (
+                ("command", commands), ("word", here[DATA] & self.opened & self.room | more),
+                ("compare", Cat(expected, here[EXPECT] & there)), ("abort", aborts), ("end", ends), ("step", steps),
+            )
+        )  # fmt: skip
         m.d.comb += [
-            self.command.eq(acts & here[COMMAND] & self.ready),
-            self.word.eq(acts & (here[DATA] & self.opened & self.room | more)),
-            self.pop.eq(acts & (here[EXPECT] | here[DROP]) & there),
-            self.sweeping.eq(acts & here[SWEEP]),
-            self.abort.eq(acts & (here[CUT] & self.fed | here[SWEEP] & self.swept)),
-            self.ended.eq(acts & here[END] & self.ready),
-            step.eq(
-                self.command | (acts & here[DATA] & self.room) | (acts & here[ZEROS] & ~self.opened) | self.abort
-                | (acts & expected) | (acts & here[DROP] & self.ready) | (again & passed)
-            ),
+            self.command.eq(acts & command), self.word.eq(acts & word),
+            self.pop.eq(acts & (compares[1] | here[DROP] & there)), self.sweeping.eq(acts & here[SWEEP]),
+            self.abort.eq(acts & abort), self.ended.eq(acts & end), step.eq(acts & goes),
         ]  # fmt: skip
         m.d.sync += settled.eq(Cat(self.playing, settled))
-        with m.If(acts & expected):
+        with m.If(acts & compares[0]):
             m.d.sync += self.failed.eq(self.failed | differs | self.ready)
         with m.If(here[DROP] & self.pop):  # a word too many, or one of an answer that nothing is known of
             m.d.sync += self.failed.eq(1)
