@@ -5,7 +5,6 @@
 - `prove_reduction`: folding at its full width, over z3's integers. It concerns the model that gives the RTL its widths
   and its number of folds (`numbers.folding.fold_bounds`), so it holds for the RTL if the two agree.
 - `prove_equal_small`: emitted Verilog against a claim about its ports, bit by bit, at widths that a solver can handle.
-- `prove_constant_latency`: no operand bit reaches `i_ready` or `o_valid` (a search in the flattened netlist).
 - `prove_constant_latency_by_induction`: two copies with different operands keep equal handshakes (k-induction).
 
 z3 and bitwuzla come with the extra `test`; no other part of the package needs them.
@@ -45,7 +44,7 @@ _SMTBMC = (
 _STATUS = re.compile(r"Status: (PASSED|FAILED)")
 _CONE = (
     "proc -norom; flatten; opt_clean; memory_collect; cd {top}; "  # a memory as one cell: data in, data out
-    "select -set cone {outputs} %ci*; select -set data {data}; select -set leak @data %co* @cone %i"
+    "select -set cone {outputs} %ci*; select -set data {data}"
 )
 
 
@@ -144,32 +143,6 @@ def prove_equal_small(
     return ProofFailed(what, "bitwuzla", seconds, example)
 
 
-def prove_constant_latency(
-    verilog: str, top: str = "core", *, data: Sequence[str] = (), outputs: Sequence[str] = ()
-) -> Proved | ProofFailed:
-    """The cones of influence of ``outputs`` contain none of the ports ``data``.
-
-    The logic that drives the handshake, over any number of cycles, then never depends on an operand, so timing is the
-    same for all operands. ``data`` and ``outputs`` default to the ports of DATA and HANDSHAKE that the core has. The
-    search treats words and memories as a whole, so it may find a path that no value can take, but misses none. A
-    failure lists the named nets of the paths.
-    """
-    start = time.monotonic()
-    data = data or _present(verilog, top, "input", DATA)
-    outputs = outputs or _present(verilog, top, "output", HANDSHAKE)
-    with tempfile.TemporaryDirectory(prefix="modmill-prove-") as name:
-        folder = Path(name)
-        (folder / "core.v").write_text(verilog)
-        _cone(folder, top, data, outputs, "tee -q -o leak.txt select -list @leak w:* %i")
-        nets = [line.partition("/")[2] for line in (folder / "leak.txt").read_text().splitlines()]
-    seconds = time.monotonic() - start
-    what = f"{' and '.join(outputs)} of {top} do not depend on {' or '.join(data)}"
-    if nets:
-        named = tuple(net for net in reversed(nets) if not net.startswith("$"))
-        return ProofFailed(what, "yosys", seconds, {"nets": named})
-    return Proved(what, "yosys", seconds)
-
-
 def prove_constant_latency_by_induction(
     verilog: str, top: str = "core", *, data: Sequence[str] = (), outputs: Sequence[str] = (),
     depth: int = 20, timeout: float = 120,
@@ -254,7 +227,7 @@ def _short(number: int) -> str:
 
 
 def _cone(folder: Path, top: str, data: Sequence[str], outputs: Sequence[str], then: str) -> None:
-    """Select ``cone``, ``data`` and ``leak`` in the flattened core.v and run the commands ``then`` on them."""
+    """Select ``cone`` and ``data`` in the flattened core.v and run the commands ``then`` on them."""
     select = _CONE.format(
         top=top,
         outputs=" ".join(f"o:{port}" for port in outputs) + " %u" * (len(outputs) - 1),
