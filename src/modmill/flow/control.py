@@ -175,7 +175,7 @@ def order(net: Netlist, pace: Pace, marked: Collection[Bit], seconds: float, *, 
             if found.answer == "too many":
                 why = f"there are more than {found.states:,} states"
             part = replace(part, remains=why, states=found.states)
-            if found.answer == "too many":
+            if found.answer == "too many" or not found.states:
                 break
     return part
 

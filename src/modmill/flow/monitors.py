@@ -190,7 +190,8 @@ class Monitored(Miter):
         return self.cleared(self.chosen(self.mark.lasts, ["0"] * len(out), more), out)
 
     def never(self, wrong: Bit, seconds: float) -> Found:
-        """The same as `search`, but not all is known of shift registers (`flow.delays`), so "perhaps" may be wrong."""
+        """The same as `search`, but not all is known of shift registers (`flow.delays`), so "perhaps" may be wrong; it
+        is said of no states at all if there are none that can be replaced."""
         short = shortened(self, wrong)
         return short.search(wrong, seconds) if short else Found("perhaps", 0, ())
 
