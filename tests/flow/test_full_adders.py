@@ -8,8 +8,9 @@ from math import prod
 import pytest
 
 from modmill.flow.full_adders import with_full_adders
-from modmill.flow.integers import Integers, value
+from modmill.flow.integers import Integers
 from modmill.flow.netlist import Netlist
+from modmill.flow.polynomials import value
 from modmill.flow.word_rules import Words
 
 SUM, CARRY = "i_a ^ i_b ^ c", "(i_a & i_b) | (i_a & c) | (i_b & c)"

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from modmill.flow.integers import Integers, value
+from modmill.flow.integers import Integers
+from modmill.flow.polynomials import value
 
 WORDS = {0: 16, 1: 7, 2: 1}
 

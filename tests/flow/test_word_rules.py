@@ -8,8 +8,9 @@ import re
 import pytest
 
 from modmill.flow import tools, word_rules
-from modmill.flow.integers import Integers, value
+from modmill.flow.integers import Integers
 from modmill.flow.netlist import Netlist
+from modmill.flow.polynomials import value
 from modmill.flow.symbolic import Symbolic
 from modmill.flow.word_rules import constant, value_of
 

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from modmill.flow.integers import Expression, Integers
+from modmill.flow.integers import Integers
 from modmill.flow.netlist import Netlist
+from modmill.flow.polynomials import Expression
 from modmill.flow.reasons import Atom, Choice, Cut, Equality, Fact, Lemma, Product, Split, Step, Sum, Why, used
 from modmill.flow.symbolic import Symbolic, control
 

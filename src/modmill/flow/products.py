@@ -18,8 +18,9 @@ from typing import IO, Any
 
 from modmill.contract import Binary, Digits, Form
 from modmill.flow.certificate import Conclusion, body, head, run_line, write
-from modmill.flow.integers import Expression, Integers, Monomial
+from modmill.flow.integers import Integers
 from modmill.flow.netlist import Netlist
+from modmill.flow.polynomials import Expression, Monomial
 from modmill.flow.reasons import Equality
 from modmill.flow.symbolic import OPERANDS, Symbolic
 from modmill.flow.word_rules import Bits

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from modmill.flow.integers import Expression
+    from modmill.flow.polynomials import Expression
 
 Parts = tuple[tuple[int, "Fact"], ...]
 """Facts, each times a factor above 0."""

@@ -17,8 +17,9 @@ from typing import Any
 
 from modmill.flow.constant_time import dependent, users_of
 from modmill.flow.full_adders import with_full_adders
-from modmill.flow.integers import Expression, Integers
+from modmill.flow.integers import Integers
 from modmill.flow.netlist import REGISTERS, Cell, Netlist
+from modmill.flow.polynomials import Expression
 from modmill.flow.word_rules import RULES, Bit, Bits, Pins, WordCell, Words, constant, numbers, value_of
 
 OPERANDS = ("i_a", "i_b")

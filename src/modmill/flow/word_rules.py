@@ -12,7 +12,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from modmill.flow.integers import Expression, Integers
+from modmill.flow.integers import Integers
+from modmill.flow.polynomials import Expression
 from modmill.flow.reasons import Sum, parts
 
 Bit = int | None | tuple[Expression, int]
