@@ -147,7 +147,7 @@ FAULTS = {
     "ecp5": ('.REG_PIPELINE_CLK("CLK0")', '.REG_PIPELINE_CLK("NONE")'),
     "nexus": ("p_q <= p_w", "p_q <= 1 + p_w"),
     "gw2a": (".PIPE_REG(1'b1)", ".PIPE_REG(1'b0)"),
-    "gw5a": ("b & {18{a[17]}}", "b & {18{a[16]}}"),
+    "gw5a": ("a & {18{b[17]}}", "a & {18{b[16]}}"),
     "ice40": (".TOP_8x8_MULT_REG(1'b1)", ".TOP_8x8_MULT_REG(1'b0)"),
     "xc7": (".MREG(1)", ".MREG(0)"),
 }
