@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modmill.flow.integers import Expression, Integers
+from modmill.flow.integers import Integers
+from modmill.flow.polynomials import Expression
 
 
 class Carries:

@@ -35,8 +35,9 @@ from modmill.engines.machine.program_memory import table_shapes
 from modmill.engines.machine.timing import FIRST, MachineTiming
 from modmill.engines.microcode.program import Instruction
 from modmill.engines.theorem.parts import Part
-from modmill.flow.integers import Expression, Integers
+from modmill.flow.integers import Integers
 from modmill.flow.netlist import Netlist
+from modmill.flow.polynomials import Expression
 from modmill.flow.symbolic import Symbolic
 from modmill.flow.word_rules import Bits, Pins, WordCell, Words, constant, value_of
 from modmill.interface import Multiplier
