@@ -46,7 +46,7 @@ WRONG = {
     "race secp256": "the nearest names are P-256, secp256k1",
     "ecc curve P-265": "no curve is named 'P-265'; the nearest names are P-256",
     "ecc vectors --curve X25518": "no curve is named 'X25518'; the nearest names are Curve25519",
-    "race 97 --target ecp5-58k": "target must be one of ecp5-85k, ecp5-25k",
+    "race 97 --target ecp5-58k": "target must be one of ecp5-85k, ecp5-85k-7, ",
     "build wide -m P-256 --set level=2": "no parameter 'level'; the nearest is levels; it takes levels, multipliers",
     "build wide -m P-256 --set levels": "KEY=VALUE",
     "build wide -m P-256 --set levels=99": "levels takes a whole number from 0 to 9, not 99",

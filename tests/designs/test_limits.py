@@ -17,6 +17,7 @@ FITS = {
     "channel-reduce": M61,
     "pseudo-mersenne": 2**255 - 19,
     "karatsuba": 2**255 - 19,
+    "karatsuba-two-level": 2**255 - 19,
 }
 """Moduli that these designs take; the others take P-256."""
 WITH = {

@@ -33,8 +33,8 @@ def test_a_page_without_a_place_is_refused():
 
 def advice():
     """The lines of "Which core do I need?": the modulus, then a design for each column."""
-    part = (ROOT / "README.md").read_text().split("## Which core", 1)[1].split("\n\n")[1]
-    for line in part.splitlines()[2:]:
+    table = (ROOT / "README.md").read_text().split("## Which core", 1)[1].split("| modulus |", 1)[1].split("\n\n")[0]
+    for line in table.splitlines()[2:]:
         modulus, *names = (cell.strip() for cell in line.strip("|").split("|"))
         yield modulus, [name.strip("`").split()[0] for name in names]
 
