@@ -52,6 +52,13 @@ def test_both_outputs_are_returned_in_order() -> None:
     assert tools.run(["sh", "-c", "echo one; echo two >&2"], name="sh").splitlines() == ["one", "two"]
 
 
+@pytest.mark.parametrize("summary", ["0 warnings, 1 error", "2 warnings, 10 errors", "1 error generated."])
+def test_a_failure_says_its_cause_and_not_how_many_errors_there_were(tmp_path: Path, summary: str) -> None:
+    script = f"echo 'ERROR: no room for 30 blocks'; echo; echo '{summary}'; exit 1"
+    with pytest.raises(tools.ToolError, match=r"^sh: ERROR: no room for 30 blocks \(log: "):
+        tools.run(["sh", "-c", script], name="sh", log=tmp_path / "log")
+
+
 def test_versions() -> None:
     assert set(tools.versions()) == {"amaranth", "yosys", "verilator"}
     with pytest.raises(ValueError, match="not 'quartus'"):

@@ -37,7 +37,7 @@ _PACKAGES = {
     **{f"nextpnr-{family}": f"yowasp-nextpnr-{family}" for family in NEXTPNRS},
 }
 _ERROR = re.compile(r"error|traceback|exception|abort|fatal", re.IGNORECASE)
-_SUMMARY = re.compile(r"exiting due to|errors? generated", re.IGNORECASE)
+_SUMMARY = re.compile(r"exiting due to|errors? generated|^\d+ warnings?, \d+ errors?$", re.IGNORECASE)
 _STEPS = {
     "c++": "compiling the model", "verilator": "translating to C++ (Verilator)", "yosys": "running Yosys",
     "nextpnr": "placing and routing (nextpnr)", "vivado": "running Vivado", "vvp": "simulating in four states (Icarus)",
