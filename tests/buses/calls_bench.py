@@ -339,6 +339,7 @@ CORES = {
     "secp256k1": ("secp256k1", "montgomery-array", {"operations": POINTS, "order": True, "threads": 1}),
     "joint": ("secp256k1", "montgomery-array", {
         "operations": ("multiply-two",), "threads": 3, "window": 3, "joint": True}),
+    "halves": ("secp256k1", "montgomery-array", {"operations": POINTS, "threads": 2, "endomorphism": True}),
     "no-two": ("P-256", "montgomery-array", {"operations": ("multiply-base",), "order": True, "threads": 2}),
     "p521": ("P-521", "montgomery-array", {"operations": POINTS, "order": True, "threads": 1}),
     "ed25519": ("Ed25519", "montgomery-array", {"operations": POINTS, "order": True, "threads": 2}),
@@ -355,7 +356,7 @@ def calls(request, tmp_path_factory):
     name = request.param
     if name not in _MADE:
         curve, design, options = CORES[name]
-        shape = {key: options[key] for key in ("window", "teeth", "columns", "joint") if key in options}
+        shape = {key: options[key] for key in ("window", "teeth", "columns", "joint", "endomorphism") if key in options}
         others = {key: value for key, value in options.items() if key not in shape}
         core = ecc(curve, design, **others, **({"shape": Shape(**shape)} if shape else {}))
         folder = tmp_path_factory.mktemp(name)

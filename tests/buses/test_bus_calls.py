@@ -107,7 +107,7 @@ def test_jobs_have_the_words_of_python(calls):
         assert [m for m in front.messages if m[0]] == wanted
 
 
-@on("p256", "p384", "secp256k1", "joint", "ed25519", "x25519", "x448")
+@on("p256", "p384", "secp256k1", "joint", "halves", "ed25519", "x25519", "x448")
 def test_results(calls):
     """Multiples by the core's own instructions; the blinding factor is that of the caller."""
     core, curve, rnd = calls.core, calls.core.curve, random.Random(5)

@@ -3,6 +3,7 @@
 """Programs for multiples of points: every scalar and every point of small curves, exceptional ones of real curves."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from small_curves import edwards, montgomery, points, weierstrass
@@ -44,6 +45,37 @@ def test_every_multiple_on_small_weierstrass_curves(curve, window):
                         k,
                     )
     assert jacobian, "Jacobian doublings were never tried"
+
+
+@pytest.mark.parametrize("curve", [weierstrass(79, 0, 60), weierstrass(67, 0, 60), weierstrass(97, 0, 90)], ids=str)
+def test_every_multiple_by_the_endomorphism(curve):
+    """Every scalar of the length, also from n on, with every window; a few points."""
+    bits, rnd = curve.n.bit_length(), random.Random(5)
+    for domain, window in zip(small(curve), (2, 3, 1), strict=True):
+        for length in (bits, bits - 2):
+            made = point_program("multiply", curve, domain, length, Shape(window, endomorphism=True))
+            for P in points(curve)[:3]:
+                for k in range(1 << length):
+                    given = {"x": P[0], "y": P[1], "blind": rnd.randrange(1, curve.p)}
+                    assert made.field_program.evaluate(given, made.digits(k)) == affine(curve, curve.multiply(k, P)), k
+
+
+@pytest.mark.parametrize(("name", "products"), [("secp256k1", 2160), ("BLS12-381-G1", 2347), ("BN254", 2137)])
+def test_exceptional_scalars_of_real_curves_with_an_endomorphism(name, products):
+    curve = find_curve(name, pairing=True)
+    n, p, rnd = curve.n, curve.p, random.Random(name)
+    bits = n.bit_length()
+    made = point_program("multiply", curve, Domain(p, pow(1 << 600, -1, p)), bits, Shape(endomorphism=True))
+    plain = point_program("multiply", curve, Domain(p, pow(1 << 600, -1, p)), bits)
+    assert made.field_program.products == products < 0.75 * plain.field_program.products
+    split = made.recoding.split
+    edges = (0, 1, 2, n - 2, n - 1, n, (1 << bits) - 1, split.eigenvalue, n - split.eigenvalue)
+    for k in (*edges, *(rnd.getrandbits(bits) for _ in range(3))):
+        P = multiples(curve, [(rnd.randrange(1, n), curve.base)])
+        given = {"x": P[0], "y": P[1], "blind": rnd.randrange(1, p)}
+        assert made.field_program.evaluate(given, made.digits(k)) == affine(curve, multiples(curve, [(k, P)])), k
+    with pytest.raises(UnsupportedError, match=rf"a scalar of this program must be in \[0, 2\^{bits}\)"):
+        made.digits(1 << bits)
 
 
 @pytest.mark.parametrize("curve", [weierstrass(79, -3, 60), weierstrass(79, 0, 60)], ids=str)
@@ -166,6 +198,15 @@ def test_what_cannot_be_made_is_refused():
         point_program("multiply", Weierstrass(23, (1, 5), 11, a=1, b=0), Domain(23, 1), 5)
     with pytest.raises(UnsupportedError, match="points of order two"):
         point_program("multiply", even, Domain(23, 1), 5)
+    split = Shape(endomorphism=True)
+    with pytest.raises(UnsupportedError, match="P-256 has no endomorphism .* a must be 0"):
+        point_program("multiply", find_curve("P-256"), Domain(find_curve("P-256").p, 1), 256, split)
+    curve = weierstrass(79, 0, 60)
+    with pytest.raises(UnsupportedError, match="modulo n, of 7 bits, so 8 bits would blind nothing"):
+        point_program("multiply", curve, Domain(79, 1), 8, split)
+    with pytest.raises(UnsupportedError, match=r"a cofactor of 7632.*--allow-pairing"):
+        curve = replace(find_curve("BLS12-381-G1", pairing=True), arithmetic=False)
+        point_program("multiply", curve, Domain(curve.p, 1), 255, split)
     with pytest.raises(UnsupportedError, match="too few points"):
         weierstrass_programs.base(weierstrass(23, -3), Domain(23, 1), 5, 5, 1)
     with pytest.raises(UnsupportedError, match="no operation 'ladder'"):

@@ -13,7 +13,8 @@ from modmill.engines.ecc import formulas, recoding
 from modmill.engines.ecc.formulas import SMALL, EdwardsForm, Homogeneous, WeierstrassForm
 from modmill.engines.ecc.isomorphism import isomorphism
 from modmill.engines.ecc.order_engine import order_program
-from modmill.engines.ecc.point_engine import MicrocodePointEngine
+from modmill.engines.ecc.point_engine import MicrocodePointEngine, Shape
+from modmill.engines.ecc.weierstrass import SplitScalar
 from modmill.engines.microcode.assembly import assemble
 from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.program import DatapathSpec, OperandAddress
@@ -31,11 +32,11 @@ ADDED = DatapathSpec(0, 4, 4, 512, 1024, added=True)
 
 
 @lru_cache
-def program(curve, operation, bits=32, unit=UNIT):
+def program(curve, operation, bits=32, unit=UNIT, shape=Shape()):
     """(curve, point program, instructions, contract) of an operation."""
-    curve = find_curve(curve)
+    curve = find_curve(curve, pairing=True)
     contract = design("kbe" if unit.added else "montgomery-array").fit(curve.p).contract("native")
-    made, instructions = MicrocodePointEngine(curve, contract, unit).program(operation, bits)
+    made, instructions = MicrocodePointEngine(curve, contract, unit, shape).program(operation, bits)
     return curve, made, instructions, contract
 
 
@@ -149,6 +150,26 @@ def test_programs_multiply_points(curve, operation, unit):
     found = program(curve, operation, unit=unit)
     assert shown(*found) == []
     assert bounds_part(operation, found[2].program, found[3], unit).state == "PROVED"
+
+
+def test_a_multiple_by_the_endomorphism():
+    """Right for the group of the base point; on a curve with other points nothing says where a point lies."""
+    curve, made, instructions, contract = program("BLS12-381-G1", "multiply", shape=Shape(2, endomorphism=True))
+    assert shown(curve, made, instructions, contract) == []
+    split = made.recoding.split
+    wrong = replace(made, recoding=replace(made.recoding, split=replace(split, eigenvalue=split.eigenvalue + 1)))
+    assert shown(curve, wrong, instructions, contract) == ["tables", "scalar"]
+    wrong = replace(made, recoding=Swapped(made.recoding.bits, made.recoding.window, split))
+    assert shown(curve, wrong, instructions, contract) == ["scalar"]
+    assert shown(replace(curve, arithmetic=False), made, instructions, contract) == ["tables"]
+
+
+class Swapped(SplitScalar):
+    """The digits of the halves in the wrong order."""
+
+    def digits(self, k):
+        digits = super().digits(k)
+        return tuple(digits[at ^ 1] for at in range(len(digits)))
 
 
 def changed(found, part, k, **fields):

@@ -12,6 +12,8 @@ from modmill.flow import floorplan
 from modmill.flow.floorplan import DSP, RAM, along, apply, places, regions, spread
 
 MACHINE = r"\bcore_(\d+)\."
+_MIDDLE = 61
+"""Columns below it are the left half of the device."""
 
 
 def machine(number, columns, rams):
@@ -42,11 +44,23 @@ def test_machines_stand_in_their_parts_in_the_order_of_their_data():
     assert places(reversed(cells), MACHINE) == found
 
 
+def test_two_machines_get_half_of_the_device_each():
+    """The blocks of a machine in a serpentine, so that neighbours in its order are neighbours on the device."""
+    cells = [cell for number in range(2) for cell in machine(number, 78, 104)]
+    found = places(cells, MACHINE)
+    assert len(found) == len(set(found.values())) == 2 * (78 + 104)
+    for number in range(2):
+        names = [name for name, _ in machine(number, 78, 104)]
+        assert {int(re.search(r"X(\d+)", found[name])[1]) < _MIDDLE for name in names[:182]} == {number == 0}
+        x, y = ([int(re.search(rf"{c}(\d+)", found[name])[1]) for name in names[:78]] for c in "XY")
+        assert [y[0], y[26], y[52]] == [10, 34, 58] and x[0] < x[25] and x[26] > x[51] and x[52] < x[77]
+
+
 def test_memories_that_control_looks_at_come_first():
     names = ["core.results.lane0", "slice_1.ram_0", "core.low_106.bank0", "slice_0.ram_0", "core.y_113", "table_.bank0"]
-    found = places(((f"core_0.{name}", RAM) for name in names), MACHINE)
-    sites = [found[f"core_0.{names[k]}"] for k in (0, 5, 4, 2, 3, 1)]
-    assert sites == spread(next(regions())[RAM], 6)
+    found = places(((f"core_2.{name}", RAM) for name in names), MACHINE)
+    sites = [found[f"core_2.{names[k]}"] for k in (0, 5, 4, 2, 3, 1)]
+    assert sites == spread(list(regions())[2][RAM], 6)
 
 
 def test_one_machine_lies_along_the_rows_to_and_fro():
@@ -77,7 +91,8 @@ def test_one_machine_lies_along_the_rows_to_and_fro():
         ([("sum", DSP)], "for 1 to 8 machines, not 0"),
         (machine(8, 1, 1), "for 1 to 8 machines, not 9"),
         (machine(4, 16, 1), "machine 4 has 16 MULT18X18D, its part of the device 15"),
-        (machine(0, 1, 27), "machine 0 has 27 DP16KD, its part of the device 26"),
+        (machine(2, 1, 27), "machine 2 has 27 DP16KD, its part of the device 26"),
+        (machine(1, 79, 1), "machine 1 has 79 MULT18X18D, its part of the device 78"),
     ],
 )
 def test_what_has_no_place_is_refused(cells, message):

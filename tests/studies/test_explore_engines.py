@@ -87,5 +87,7 @@ def test_every_kind_of_choice_is_drawn():
     }  # fmt: skip
     names = (("ecc" if case.curve else "circuit_engine" if case.circuit else "engine") for case in cases)
     assert all(case.line.startswith(f"{name}(") for case, name in zip(cases, names, strict=True))
+    shapes = [dict(case.arguments)["shape"] for case in cases if case.curve]
+    assert {shape.endomorphism for shape in shapes} == {shape.joint for shape in shapes} == {False, True}
     circuits = [case for case in cases if case.circuit]
     assert len({dict(case.arguments)["word"] for case in circuits}) > 3 and len({case.design for case in circuits}) == 3

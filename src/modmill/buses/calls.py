@@ -16,10 +16,9 @@ from math import isqrt
 from typing import Any, ClassVar
 
 from modmill.buses.device import WORD
-from modmill.engines.ecc.endomorphism import Endomorphism
 from modmill.engines.ecc.points import Recoding
 from modmill.engines.ecc.recoding import Both, Comb, Gray, Odd, Signed
-from modmill.engines.ecc.weierstrass import TwoScalars
+from modmill.engines.ecc.weierstrass import SplitScalar, TwoScalars
 from modmill.engines.machine.layout import words_of
 from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.curves.encoding import edwards_size
@@ -37,7 +36,15 @@ ERRORS = (
 FIRST_ERROR = 258
 """Number of the first of them; the driver's own are below it."""
 _LINE = 8
-_KINDS = {Odd: "odd", Signed: "signed", Comb: "comb", Gray: "gray", Both: "both", TwoScalars: "both"}
+_KINDS = {
+    Odd: "odd",
+    Signed: "signed",
+    Comb: "comb",
+    Gray: "gray",
+    Both: "both",
+    TwoScalars: "both",
+    SplitScalar: "halved",
+}
 
 
 @dataclass(frozen=True)
@@ -200,17 +207,18 @@ class Calls:
         return self.eddsa and "multiply-two" in self.op
 
     @property
-    def split(self) -> Endomorphism | None:
-        """The endomorphism by which multiply-two splits scalars."""
-        two = self.op.get("multiply-two")
-        return two.recoding.split if two and isinstance(two.recoding, TwoScalars) else None
+    def split(self) -> SplitScalar | TwoScalars | None:
+        """A recoding that splits scalars by an endomorphism, the same split for all operations; None without one."""
+        found = (o.recoding for o in self.operations if isinstance(o.recoding, SplitScalar | TwoScalars))
+        return next((recoding for recoding in found if recoding.split), None)
 
     @property
     def halves(self) -> tuple[tuple[int, int, int], ...]:
         """For each vector (x, y) of the endomorphism (f, -x, -y), up to a common sign of the last two: k is split in
         (k, 0) plus the sum of q (-x, -y), q the integer nearest to f k / n."""
         assert self.split is not None
-        (a1, b1), (a2, b2) = self.split.vectors
+        assert self.split.split is not None
+        (a1, b1), (a2, b2) = self.split.split.vectors
         determinant = a1 * b2 - a2 * b1
         assert abs(determinant) == self.curve.n
         found = []
@@ -223,7 +231,10 @@ class Calls:
     def kinds(self) -> dict[str, str]:
         """The kind of recoding of each operation with scalars, by name."""
         found = {o.name: _KINDS[type(o.recoding)] for o in self.operations if not o.order}
-        return {name: "split" if name == "multiply-two" and self.split else kind for name, kind in found.items()}
+        two = self.op.get("multiply-two")
+        if two and isinstance(two.recoding, TwoScalars) and two.recoding.split:
+            found[two.name] = "split"
+        return found
 
     def context(self) -> dict[str, Any]:
         """What the templates need besides the names of the device."""

@@ -254,6 +254,9 @@ def program(
     teeth: Annotated[int, typer.Option(min=1, max=9, help="Bits of a digit of the comb.")] = 5,
     columns: Annotated[int, typer.Option(min=1, max=8, help="Digits of the comb in a pass.")] = 2,
     joint: Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")] = False,
+    endomorphism: Annotated[
+        bool, typer.Option("--endomorphism/--no-endomorphism", help="multiply takes a scalar in two halves.")
+    ] = False,
     sets: options.Set = [],  # noqa: B006
     width: Annotated[int, typer.Option(min=40, help="Columns of the chart.")] = 100,
 ) -> None:
@@ -265,8 +268,8 @@ def program(
 
     show(f"assembling the programs on {multiplier}")
     on = OnDesign(
-        read_curve(curve), multiplier, io, sums, (product_distance, sum_distance), Shape(window, teeth, columns, joint),
-        design(multiplier).checked(parse_set(sets)),
+        read_curve(curve), multiplier, io, sums, (product_distance, sum_distance),
+        Shape(window, teeth, columns, joint, endomorphism), design(multiplier).checked(parse_set(sets)),
     )  # fmt: skip
     print(explanation(on, operation, width) if operation else table(on))
 

@@ -15,6 +15,13 @@ from modmill.cli.output import either, engine_results, recorded
 from modmill.cli.progress import keep, say, show
 
 Joint = Annotated[bool, typer.Option("--joint/--no-joint", help="One table for both halves of a scalar.")]
+Endomorphism = Annotated[
+    bool,
+    typer.Option(
+        "--endomorphism/--no-endomorphism",
+        help="multiply takes a scalar in two halves, on curves with a = 0 such as secp256k1.",
+    ),
+]
 Sums = Annotated[int, typer.Option(min=0, max=8, help="Most sums in a row.")]
 Word = Annotated[int, typer.Option(min=8, max=64, help="Bits of a word of the streams.")]
 Operations = Annotated[
@@ -42,6 +49,7 @@ def build(
     teeth: options.Teeth = 5,
     columns: options.Columns = 2,
     joint: Joint = False,
+    endomorphism: Endomorphism = False,
     threads: options.Threads = 0,
     sums: Sums = 3,
     word: Word = 32,
@@ -72,7 +80,8 @@ def build(
     with_order = takes_order(on, multiplier, parse_set(sets), chosen) if order is None else order
     show(f"building a coprocessor of {on.title}")
     core = ecc(
-        on, multiplier, parse_set(sets), operations=chosen, bits=bits, shape=Shape(window, teeth, columns, joint),
+        on, multiplier, parse_set(sets), operations=chosen, bits=bits,
+        shape=Shape(window, teeth, columns, joint, endomorphism),
         threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order, bus=bus,
         bus_clock=bus_clock, lockstep=lockstep,
     )  # fmt: skip
@@ -83,7 +92,8 @@ def build(
         *(w for name in core.operations for w in ("--operation", name)),
         *(w for name, value in core.given.items() for w in ("--set", f"{name}={value}")),
         "--io", core.io, "--blind", blind, "--window", window, "--teeth", teeth, "--columns", columns,
-        *(["--joint"] if joint else []), "--threads", core.layout.threads, "--sums", sums, "--word", word,
+        *(["--joint"] if joint else []), *(["--endomorphism"] if endomorphism else []),
+        "--threads", core.layout.threads, "--sums", sums, "--word", word,
         "--order" if core.order else "--no-order", *(["--cores", cores] if cores > 1 else []),
         *(["--top", top] if top != "ecc" else []), *options.behind(core.behind),
         *(["--lockstep"] if lockstep else []),
@@ -118,6 +128,7 @@ def race(
     teeth: options.Teeth = 5,
     columns: options.Columns = 2,
     joint: Joint = False,
+    endomorphism: Endomorphism = False,
     threads: options.Threads = 0,
     sums: Sums = 3,
     word: Word = 32,
@@ -128,6 +139,7 @@ def race(
     seeds: options.Seeds = 3,
     floorplan: options.Floorplan = False,
     lockstep: options.Lockstep = False,
+    allow_pairing: AllowPairing = False,
     as_json: options.Json = False,
     record: options.Record = None,
 ) -> None:
@@ -136,12 +148,14 @@ def race(
     from modmill.engines.ecc.point_engine import Shape
     from modmill.studies.race.ecc import race_operation
 
-    on = read_curve(either(raced_curve, curve, "ecc race needs one CURVE, for example: modmill ecc race P-256"))
+    named = either(raced_curve, curve, "ecc race needs one CURVE, for example: modmill ecc race P-256")
+    on = read_curve(named, pairing=allow_pairing)
     keep("finished rows are kept; the same command goes on from them")
     show(f"racing coprocessors of {on.title}")
     found, refused = race_operation(
         on, operation, multiplier, target=target, settings=parse_set(sets), with_route=route, router=router,
-        seeds=seeds, record=record, io=io, shape=Shape(window, teeth, columns, joint), threads=threads, sums=sums,
+        seeds=seeds, record=record, io=io,
+        shape=Shape(window, teeth, columns, joint, endomorphism), threads=threads, sums=sums,
         word=word, cores=cores, lockstep=lockstep, floorplan=floorplan, progress=show,
     )  # fmt: skip
     recorded(record)

@@ -60,6 +60,17 @@ def regions() -> Iterator[dict[str, list[str]]]:
             yield {DSP: halves[side][k], RAM: row[side * _HALF : (side + 1) * _HALF]}
 
 
+def _sides() -> list[dict[str, list[str]]]:
+    """The sites of the left and of the right half of the device, row by row in serpentine order."""
+    return [
+        {
+            kind: [site for k, row in enumerate(rows) for site in row[first : first + _HALF][:: -1 if k % 2 else 1]]
+            for kind, rows in zip((DSP, RAM), _rows(), strict=True)
+        }
+        for first in (0, _HALF)
+    ]
+
+
 def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Sites by cell name for one machine: its columns along the rows in serpentine order, the slices beside the columns
     with the same digits, other block RAMs near the lowest column. A small machine gets a third more of the rows than
@@ -87,7 +98,8 @@ def along(cells: Iterable[tuple[str, str]]) -> dict[str, str]:
 def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
     """Sites by cell name, for (name, type) of all cells. ``machine``: a pattern whose group is a machine's number.
 
-    Raises UnsupportedError if there are no machines or too many, or one has more blocks than its region of the device.
+    One or two machines get half of the device each. Raises UnsupportedError if there are no machines or too many, or
+    one has more blocks than its part of the device.
     """
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {DSP: [], RAM: []})
     for name, kind in cells:
@@ -96,6 +108,8 @@ def places(cells: Iterable[tuple[str, str]], machine: str) -> dict[str, str]:
     parts = list(regions())
     if not found or max(found) >= len(parts):
         raise UnsupportedError(f"a floorplan is for 1 to {len(parts)} machines, not {max(found, default=-1) + 1}")
+    if max(found) <= 1:
+        parts = _sides()
     out: dict[str, str] = {}
     for number, blocks in found.items():
         for kind, names in blocks.items():

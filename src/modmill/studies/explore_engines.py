@@ -34,6 +34,7 @@ from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import EngineCore, engine
 from modmill.design import Design, Setting
 from modmill.designs import DESIGNS
+from modmill.engines.ecc.endomorphism import endomorphism
 from modmill.engines.ecc.point_engine import OPERATIONS, Shape
 from modmill.numbers.curves.affine import Affine, Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.primes import next_prime, square_root
@@ -46,6 +47,8 @@ LONGEST = 3e12
 SECONDS = 450.0
 """Time limit for an engine, its check included; a slower engine counts as a failure."""
 WORDS = (16, 17, 24, 31, 32, 33, 48, 63, 64)
+HALVED = 0.5
+"""Share of engines that multiply points with the curve's endomorphism, if it has one."""
 BEHIND_BUS = 2
 """One engine in this number, of those with words of a bus, is behind one."""
 FAILURES = ("failed", "crash", "slow", "message")
@@ -216,10 +219,12 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
     operations = OPERATIONS[:3]
     chosen = tuple(sorted(rnd.sample(operations, rnd.choice((1, 1, 1, 2) if small else (1, 1, 2, 3)))))
     field = (curve.p if isinstance(curve, Montgomery) else curve.n).bit_length()
+    halved = isinstance(curve, Weierstrass) and curve.h == 1 and "multiply" in chosen
+    halved = halved and endomorphism(curve) is not None and rnd.random() < HALVED
     options: list[tuple[str, Any]] = [
         ("operations", ("ladder",) if isinstance(curve, Montgomery) else chosen),
-        ("bits", rnd.choice((0, 0, field, field + rnd.randint(1, 20)))),
-        ("shape", Shape(rnd.randint(1, 4), rnd.randint(1, 4), rnd.randint(1, 3), rnd.random() < 0.2)),
+        ("bits", rnd.choice((0, 0, field, field if halved else field + rnd.randint(1, 20)))),
+        ("shape", Shape(rnd.randint(1, 4), rnd.randint(1, 4), rnd.randint(1, 3), rnd.random() < 0.2, halved)),
         ("sums", rnd.choice((3, 3, 0, 1, 2, 4, 5))),
         ("io", rnd.choice(("", "", "native", _binary(design, curve.p)))),
         ("order", rnd.random() < 0.25),

@@ -49,9 +49,9 @@ def _round(x: int, y: int) -> int:
 
 @lru_cache(maxsize=16)
 def endomorphism(curve: Weierstrass) -> Endomorphism | None:
-    """The endomorphism of a curve with a = 0 and prime order n; None if the curve has none."""
+    """The endomorphism of a curve with a = 0, on the group of the base point; None if there is none."""
     p, n = curve.p, curve.n
-    if curve.a != 0 or curve.h != 1 or p % 3 != 1 or n % 3 != 1:
+    if curve.a != 0 or p % 3 != 1 or n % 3 != 1:
         return None
     root_p, root_n = square_root(-3 % p, p), square_root(-3 % n, n)
     if root_p is None or root_n is None:

@@ -30,12 +30,14 @@ class Shape:
     ``window``: bits of a digit of the scalar of an input point; its table of 2^window entries takes 3 or 4 slots an
     entry in every thread. ``teeth``, ``columns``: the comb, with columns * 2^teeth entries of 2 or 3 shared slots.
     ``joint``: one table of 2^(2 window) shared entries for both halves of a scalar, on a curve with an endomorphism.
+    ``endomorphism``: multiply takes a scalar in two halves, on such a curve; the input point is a multiple of G.
     """
 
     window: int = 4
     teeth: int = 5
     columns: int = 2
     joint: bool = False
+    endomorphism: bool = False
 
 
 def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape()) -> PointProgram:
@@ -44,7 +46,7 @@ def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape
     w, t, c = shape.window, shape.teeth, shape.columns
     match curve, operation:
         case Weierstrass(), "multiply":
-            return weierstrass.multiply(curve, domain, bits, w)
+            return weierstrass.multiply(curve, domain, bits, w, halved=shape.endomorphism)
         case Weierstrass(), "multiply-base":
             return weierstrass.base(curve, domain, bits, t, c)
         case Weierstrass(), "multiply-two":

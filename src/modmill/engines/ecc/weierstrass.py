@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from modmill.contract import UnsupportedError
 from modmill.engines.ecc.endomorphism import Endomorphism, endomorphism
@@ -25,6 +26,7 @@ from modmill.engines.ecc.recoding import Comb, Odd, Signed, Unsigned, together
 from modmill.engines.microcode.expressions import BasicBlock, Element
 from modmill.engines.microcode.field_program import Domain, FieldProgram
 from modmill.engines.microcode.scheduling import RegisterGroups
+from modmill.engines.ranges import require_range
 from modmill.numbers.curves.affine import Weierstrass
 from modmill.numbers.curves.projective import multiples
 from modmill.numbers.shown import shortened
@@ -87,24 +89,80 @@ def _table(curve: Weierstrass, domain: Domain, block: BasicBlock, P: Homogeneous
             block.set((table, digit), value)
 
 
-def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> PointProgram:
-    """k P for any point P = (x, y) other than O and k in [0, 2^bits); a pass of the loop uses ``window`` bits. Raises
-    UnsupportedError for a curve with points of order two."""
+@dataclass(frozen=True)
+class SplitScalar:
+    """Recoding of k in [0, 2^bits): signed digits of the two parts of k by an endomorphism, one of each in turn."""
+
+    bits: int
+    window: int
+    split: Endomorphism
+
+    @cached_property
+    def signed(self) -> Signed:
+        """Recoding of each part."""
+        return Signed(self.split.bits, self.window, both=True)
+
+    def digits(self, k: int) -> tuple[int, ...]:
+        """Digits in order of use. Raises UnsupportedError for a scalar out of range."""
+        require_range([k], 1 << self.bits, f"a scalar of this program must be in [0, 2^{self.bits})")
+        return together(*(self.signed.digits(part) for part in self.split.split(k)))
+
+
+def _halved(curve: Weierstrass, bits: int) -> Endomorphism:
+    """The endomorphism for `multiply`. Raises UnsupportedError."""
+    found = endomorphism(curve)
+    if found is None:
+        raise UnsupportedError(
+            f"{curve.title} has no endomorphism (x, y) -> (beta x, y): a must be 0, and p and n of the form 3 k + 1, "
+            "as secp256k1 has"
+        )
+    if curve.h != 1 and not curve.arithmetic:
+        raise UnsupportedError(
+            f"{curve.title} has a cofactor of {shortened(curve.h)}, and the endomorphism multiplies by lambda only in "
+            "the group of the base point: build without --endomorphism, or for this group only with --allow-pairing"
+        )
+    if bits > curve.n.bit_length():
+        raise UnsupportedError(
+            f"with an endomorphism a scalar is taken modulo n, of {curve.n.bit_length()} bits, so {bits} bits would "
+            "blind nothing: build without --blind, or without --endomorphism"
+        )
+    return found
+
+
+def multiply(
+    curve: Weierstrass, domain: Domain, bits: int, window: int = 4, *, halved: bool = False
+) -> PointProgram:  # fmt: skip
+    """k P for any point P = (x, y) other than O and k in [0, 2^bits); a pass of the loop uses ``window`` bits.
+
+    ``halved``: k is split by the curve's endomorphism, which halves the number of doublings; P must be a multiple of G.
+    Raises UnsupportedError for a curve with points of order two; with ``halved`` also for a curve without endomorphism,
+    and for more bits than n has.
+    """
     require_odd_order(curve)
     most = curve.n.bit_length()  # with odd digits every scalar has the length of n
     odd = curve.h == 1 and window > 1 and (1 << max(0, bits - window)) + 1 < curve.n and 4 * bits > 3 * most
-    odd = odd and curve.n >> window > 0
-    recoding = Odd(bits, window, curve.n) if odd else Signed(bits, max(2, window))
-    window = recoding.window
+    odd = odd and curve.n >> window > 0 and not halved
     better = isomorphism(curve)
+    recoding: Odd | Signed | SplitScalar
+    if halved:
+        recoding = SplitScalar(bits, max(2, window), _halved(better.image, bits))
+    else:
+        recoding = Odd(bits, window, curve.n) if odd else Signed(bits, max(2, window))
+    window = recoding.window
     before = BasicBlock("table")
     X, Y, Z = blinded(domain, before, before.variable("x"), before.variable("y"))
     if better.u != 1:
         X, Y = (c * domain.constant(before, better.u**k) for k, c in ((2, X), (3, Y)))
     _table(better.image, domain, before, Homogeneous(X, Y, Z), window, odd)
+    tables = [_TABLE]
     first = BasicBlock("first digit")
     set_point(first, Homogeneous(*map(first.entry, _TABLE)))
     first.next_digit()
+    blocks = [before, first]
+    if isinstance(recoding, SplitScalar):
+        tables.append(_moved(before, domain, recoding.split, window))
+        blocks.append(BasicBlock("first digit of the other half"))
+        double_and_add(blocks[-1], form(better.image, domain, blocks[-1]), point(blocks[-1]), 0, tables[1:], _second)
     loop = BasicBlock("pass")
     E, P = form(better.image, domain, loop), point(loop)
     if odd:
@@ -112,14 +170,23 @@ def multiply(curve: Weierstrass, domain: Domain, bits: int, window: int = 4) -> 
         for _ in range(window - 1):
             J = E.double_jacobian(J)
         P = E.homogeneous(J)
-    double_and_add(loop, E, P, 0 if odd else window, [_TABLE], _second)
-    name = f"{curve.title} multiple, window {window}, {'Jacobian' if odd else 'complete'} doublings"
+    double_and_add(loop, E, P, 0 if odd else window, tables, _second)
+    count = (recoding.signed if isinstance(recoding, SplitScalar) else recoding).count
+    how = ", endomorphism" if halved else ""
+    name = f"{curve.title} multiple, window {window}, {'Jacobian' if odd else 'complete'} doublings{how}"
     field_program = FieldProgram(
-        name, domain, ("x", "y", BLIND), ("x", "y"), (before, first), loop, affine_block(domain, better.u),
-        passes=recoding.count - 1, window=window,
-        groups=RegisterGroups(tables=tuple((table, 1 << window) for table in _TABLE)),
+        name, domain, ("x", "y", BLIND), ("x", "y"), tuple(blocks), loop, affine_block(domain, better.u),
+        passes=count - 1, window=window,
+        groups=RegisterGroups(tables=tuple((table, 1 << window) for table in dict.fromkeys(chain(*tables)))),
     )  # fmt: skip
     return PointProgram("multiply", curve.title, field_program, recoding)
+
+
+def _moved(block: BasicBlock, domain: Domain, split: Endomorphism, window: int) -> tuple[str, str, str]:
+    """Set the table of lambda times the entries of the table of multiples of P; the names of its coordinates."""
+    for digit in range(1 << window):
+        block.set(("TB", digit), Element(block, block.outputs["TX", digit]) * domain.constant(block, split.beta))
+    return "TB", "TY", "TZ"
 
 
 def base(curve: Weierstrass, domain: Domain, bits: int, teeth: int = 5, columns: int = 2) -> PointProgram:
@@ -219,7 +286,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     """
     require_odd_order(curve)
     better = isomorphism(curve)
-    half = endomorphism(better.image)
+    half = endomorphism(better.image) if curve.h == 1 else None
     window = max(2, window)  # a signed digit has at least two bits
     scalars = TwoScalars(curve.n, window, half, joint)
     count, factors = scalars.signed.count, scalars.factors()
@@ -236,10 +303,7 @@ def two(curve: Weierstrass, domain: Domain, window: int = 4, joint: bool = False
     _table(better.image, domain, before, P, window, odd=False)
     tables = [_TABLE, *_constant_tables(len(factors))]
     if half:
-        for digit in range(1 << window):
-            moved = Element(before, before.outputs["TX", digit]) * domain.constant(before, half.beta)
-            before.set(("TB", digit), moved)
-        tables.insert(1, ("TB", "TY", "TZ"))
+        tables.insert(1, _moved(before, domain, half, window))
     set_point(before, Homogeneous(*(domain.constant(before, c) for c in (*start, 1))))
     E, P = form(better.image, domain, loop), point(loop)
     double_and_add(loop, E, P, window, tables, _second)

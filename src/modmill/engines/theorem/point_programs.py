@@ -23,7 +23,7 @@ from modmill.engines.ecc.formulas import EdwardsForm, Extended, WeierstrassForm
 from modmill.engines.ecc.isomorphism import isomorphism
 from modmill.engines.ecc.points import BLIND, XYZ, PointProgram
 from modmill.engines.ecc.recoding import Both, Comb, Gray, Odd, Signed
-from modmill.engines.ecc.weierstrass import TwoScalars
+from modmill.engines.ecc.weierstrass import SplitScalar, TwoScalars
 from modmill.engines.ecc.weierstrass import form as weierstrass_form
 from modmill.engines.microcode.assembly import Assembled
 from modmill.engines.microcode.bounds import program_bounds
@@ -386,13 +386,13 @@ class PointProof:
                 found.append("(beta x, y) is no endomorphism")
             elif curve.multiply(split.eigenvalue, curve.base) != (split.beta * x % self.p, y):
                 found.append("(beta x, y) is not lambda times the base point")
-            if curve.h != 1:
-                found.append("the group is not cyclic of prime order")
+            if curve.h != 1 and not curve.arithmetic:
+                found.append("an input point may be other than a multiple of the base point")
         return found
 
     @property
     def _split(self) -> Endomorphism | None:
-        return self.made.recoding.split if isinstance(self.made.recoding, TwoScalars) else None
+        return self.made.recoding.split if isinstance(self.made.recoding, SplitScalar | TwoScalars) else None
 
     # ---- passes
 
@@ -491,6 +491,8 @@ class PointProof:
         elif isinstance(recoding, Comb):
             k = any_below(1 << recoding.bits)
             yield (k,), {"G": k}
+        elif isinstance(recoding, SplitScalar):
+            yield (0,), {}
         else:
             u1, u2 = any_below(n, "u1"), any_below(n, "u2")
             yield (u1, u2), {"G": u1, "P": u2}
@@ -501,7 +503,7 @@ class PointProof:
             top = (1 << split.bits) - 1
             k1, k2 = (Scalar.unknown(name, -top, top) for name in ("k1", "k2"))
             recoding = replace(recoding, split=_Parts(k1, k2, split.bits))
-            scalars, wanted = (scalars[0], 0), {"G": wanted["G"], "P": k1, "lambda P": k2}
+            scalars, wanted = (*scalars[:-1], 0), {**wanted, "P": k1, "lambda P": k2}
         digits = recoding.digits(*scalars)
         columns = self._columns
         passes = self.program.passes
@@ -528,14 +530,19 @@ class PointProof:
         held = self._before[0]
         X, Y, Z = self._point(held)
         if first:
-            names = self._columns[0]
-            entry = [
-                self.forms.selected(0, [self._at(held, (name, d)) for d in range(1 << self.window)]) for name in names
-            ]
+            if self._before[1] != len(self._columns):
+                return [f"{self._before[1]} digits select the first point, of {len(self._columns)} tables"]
+            entry, *others = (
+                [self.forms.selected(k, [self._at(held, (name, d)) for d in range(1 << self.window)]) for name in names]
+                for k, names in enumerate(self._columns)
+            )
+            for other in others:
+                R = self._form_here.add(self._second(entry), self._second(other))
+                entry = [R.X, R.Y, R.Z]
             if isinstance(self.curve, Edwards):
                 minus, plus, _, TZ = entry
                 entry = [plus - minus, plus + minus, TZ] if self._form_here.minus_one else [minus, plus, TZ]
-            return [] if entry == [X, Y, Z] else ["the first point is not the entry of the first digit"]
+            return [] if entry == [X, Y, Z] else ["the first point is not the sum of the entries of the first digits"]
         if self._first_z != Z:
             return ["the first point has another Z than the blind"]
         if isinstance(self.curve, Edwards):

@@ -31,7 +31,7 @@ _BOTH: Mapping[str, Sequence[Any]] = {"io": IO, "threads": range(65), "cores": r
 KEYS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "ecc": {
         "operation": (ANY, *OPERATIONS), "window": range(1, 7), "teeth": range(1, 9), "columns": range(1, 9),
-        "joint": (False, True), "sums": range(9), "word": range(8, 65), **_BOTH,
+        "joint": (False, True), "endomorphism": (False, True), "sums": range(9), "word": range(8, 65), **_BOTH,
     },
     "rsa": {
         "method": METHODS, "window": range(1, 9), "crt": (False, True), "blind": range(129), "word": range(16, 65),
