@@ -199,7 +199,7 @@ def test_what_cannot_be_made_is_refused():
     with pytest.raises(UnsupportedError, match="points of order two"):
         point_program("multiply", even, Domain(23, 1), 5)
     split = Shape(endomorphism=True)
-    with pytest.raises(UnsupportedError, match="P-256 has no endomorphism .* a must be 0"):
+    with pytest.raises(UnsupportedError, match=r"P-256 has no endomorphism .* a must be 0"):
         point_program("multiply", find_curve("P-256"), Domain(find_curve("P-256").p, 1), 256, split)
     curve = weierstrass(79, 0, 60)
     with pytest.raises(UnsupportedError, match="modulo n, of 7 bits, so 8 bits would blind nothing"):

@@ -27,12 +27,13 @@ from modmill.engines.theorem.scalars import Scalar, digits_worth
 from modmill.numbers.curves.named import find_curve
 from modmill.numbers.primes import square_root
 
+SHAPE = Shape()
 UNIT = DatapathSpec(3, 1, 1, 512, 1024, conditional_subtracts=True)
 ADDED = DatapathSpec(0, 4, 4, 512, 1024, added=True)
 
 
 @lru_cache
-def program(curve, operation, bits=32, unit=UNIT, shape=Shape()):
+def program(curve, operation, bits=32, unit=UNIT, shape=SHAPE):
     """(curve, point program, instructions, contract) of an operation."""
     curve = find_curve(curve, pairing=True)
     contract = design("kbe" if unit.added else "montgomery-array").fit(curve.p).contract("native")
