@@ -212,6 +212,8 @@ def test_the_race_filters_by_modulus_family_and_words(race):
     race.find_element("css selector", "input[name=loaded]").click()
     choose(race, "find", "")
     choose(race, "work", "Ed25519")
+    assert len(labels(race)) > 15
+    race.find_element("css selector", "input[name=predicted]").click()
     assert sorted(labels(race)) == ["karatsuba", "karatsuba-two-level", "pseudo-mersenne"]
     assert "3 of" in race.find_element("id", "shown").text
 
@@ -219,8 +221,8 @@ def test_the_race_filters_by_modulus_family_and_words(race):
 def test_the_front_is_that_of_the_chosen_weight(race):
     choose(race, "x", "rate")
     values = race.execute_script(
-        "return [...document.querySelectorAll('#cores tbody tr')].filter((r) => !r.hidden).map((r) =>"
-        " [r.dataset.label, JSON.parse(r.dataset.values)])"
+        "return [...document.querySelectorAll('#cores tbody tr')].filter((r) => !r.hidden && !r.dataset.predicted)"
+        ".map((r) => [r.dataset.label, JSON.parse(r.dataset.values)])"
     )
     for weight in (0, 100, 5000):
         choose(race, "weight", str(weight))
@@ -247,6 +249,29 @@ for (const trace of document.getElementById('scatter').data)
   });
 return found;
 """
+
+
+HOLLOW = """
+const found = [];
+for (const trace of document.getElementById('scatter').data)
+  (trace.customdata ?? []).forEach(([label], k) => {
+    const up = trace.error_y;
+    found.push([label, trace.marker.symbol[k], trace.y[k], up.array?.[k] ?? 0, up.arrayminus?.[k] ?? 0]);
+  });
+return found;
+"""
+
+
+def test_predicted_cores_are_hollow_with_error_bars_and_not_on_the_front(race):
+    choose(race, "work", "P-256")
+    choose(race, "y", "lut")
+    found = race.execute_script(HOLLOW)
+    hollow = {label for label, symbol, *_ in found if symbol.endswith("-open")}
+    assert hollow == {label for label, *_ in found if label.endswith(", predicted")} and len(hollow) > 8
+    assert all((more > 0 and less > 0) == (label in hollow) and less < y for label, _, y, more, less in found)
+    assert drawn(race)[1] and not hollow & set(drawn(race)[1].split(", "))
+    race.find_element("css selector", "input[name=predicted]").click()
+    assert not hollow & set(labels(race)) and drawn(race)[0] == len(found) - len(hollow)
 
 
 def test_bars_go_from_the_slowest_seed_to_the_fastest(race):

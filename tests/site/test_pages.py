@@ -12,6 +12,7 @@ import markup
 import pytest
 
 from modmill.designs import DESIGNS
+from modmill.numbers.moduli import parse_modulus
 from modmill.report import pages
 from modmill.report.families import FAMILIES
 from modmill.report.picture import _colours
@@ -19,6 +20,7 @@ from modmill.report.reproduction import UNKNOWN, Line
 from modmill.report.rows import Store
 from modmill.report.traces import row_id
 from modmill.studies.papers.reproduce import PAPERS, reproduce
+from modmill.studies.site.predicted import TARGET, predicted
 from modmill.studies.site.site import MARK, Site
 
 PROSE_MAY_QUOTE = ("errata.html", "rows.html", "paper-")
@@ -182,6 +184,20 @@ def test_shown_numbers_are_those_of_their_rows(parsed, known):
                     assert a.text == pages.shown(value)
                     seen += 1
     assert seen > 250
+
+
+def test_what_is_measured_is_not_predicted(parsed):
+    """No core that has a clock on the device stands there with a prediction; with one row less it does."""
+    rows = list(Store(Path("/nowhere")).rows)
+    p = parse_modulus("P-256").value
+    found = {one.label: one for one in predicted(rows, [p])}
+    assert "kbe" not in found and {"mcivor", "orup", "wide"} <= set(found)
+    fewer = [r for r in rows if not (r.kind == "route" and r.about.get("design") == "kbe" and r.target == TARGET)]
+    again = {one.label: one for one in predicted(fewer, [p])}
+    assert set(again) > set(found) and again["kbe"].figures.lut.percent == 0 < again["kbe"].figures.mhz.percent
+    assert list(predicted(rows[:3], [p])) == []
+    shown = [tr for tr in next(parsed["index.html"][0].all("tbody")).all("tr") if tr.attrs.get("data-predicted")]
+    assert sum(tr.attrs["data-works"] == "P-256" for tr in shown) == len(found)
 
 
 def words(shown):

@@ -247,42 +247,51 @@ def test_ctrl_c_frees_the_workers_of_a_scheduler(place, scheduler, monkeypatch):
     assert all_gone(programs)
 
 
-SBATCH = """#!/bin/sh
-# Stands in for Slurm: runs the script at once, and says so as sbatch does.
-echo "$@" >> {place}/sbatch.log
-cp "$1" {place}/script
+SUBMIT = """#!/bin/sh
+# Stands in for a queue: runs the script, a file or the input, at once, and says so as the queue's command does.
+cat "$@" > {place}/script
 setsid sh {place}/script > {place}/job.log 2>&1 &
 echo $! >> {place}/jobs
-echo "Submitted batch job $!"
+echo "{says}"
 """
-SCANCEL = """#!/bin/sh
-kill -- -"$1"
+CANCEL = """#!/bin/sh
+kill -- -"${{1%%.*}}"
 """
+QUEUES = {
+    "slurm": ("sbatch", "scancel", "Submitted batch job $!", "#SBATCH -t 00:10:00"),
+    "pbs": ("qsub", "qdel", "$!.server", "#PBS -l walltime=00:10:00"),
+    "sge": ("qsub", "qdel", "Your job $! (dask-worker) has been submitted", "#$ -l h_rt=00:10:00"),
+    "lsf": ("bsub", "bkill", "Job <$!> is submitted to default queue <normal>.", "#BSUB -W 00:10"),
+}
+"""Command that submits, that cancels, what the first one says, and a line of the script, by kind of queue."""
 CLUSTER = """
 [cluster]
-kind = "slurm"
+kind = "{kind}"
 jobs = 2
 cores = 1
 memory = "1GB"
-walltime = "00:10:00"
+walltime = "{walltime}"
 interface = "lo"
 """
 
 
 @pytest.mark.long
-def test_the_plan_runs_on_slurm(place, monkeypatch):
-    (place / "plan.toml").write_text(sweep_points.PLAN + CLUSTER)
+@pytest.mark.parametrize("kind", QUEUES)
+def test_the_plan_runs_on_a_queue(place, monkeypatch, kind):
+    submit, cancel, says, line = QUEUES[kind]
+    walltime = "00:10" if kind == "lsf" else "00:10:00"
+    (place / "plan.toml").write_text(sweep_points.PLAN + CLUSTER.format(kind=kind, walltime=walltime))
     _, err = ended(start(place), 2)
-    assert err.splitlines()[-1].startswith("modmill: a slurm cluster needs sbatch on PATH; --local or --scheduler ")
+    assert err.splitlines()[-1].startswith(f"modmill: a {kind} cluster needs {submit} on PATH; --local or --scheduler ")
     (place / "bin").mkdir()
-    for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
-        (place / "bin" / name).write_text(text.format(place=place))
+    for name, text in ((submit, SUBMIT), (cancel, CANCEL)):
+        (place / "bin" / name).write_text(text.format(place=place, says=says))
         (place / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{place}/bin:{os.environ['PATH']}")
     out, _ = ended(start(place), 0)
     assert out == "8 points: 8 measured; 8 rows in store\n" and rows(place) == POINTS
     jobs = [int(line) for line in (place / "jobs").read_text().split()]
-    assert len(jobs) == 2 and "#SBATCH" in (place / "script").read_text()
+    assert len(jobs) == 2 and line in (place / "script").read_text()
     assert all_gone([psutil.Process(job) for job in jobs if psutil.pid_exists(job)])
     out, _ = ended(start(place, "--local"), 0)
     assert out == "8 points: 8 before; 8 rows in store\n"

@@ -217,7 +217,7 @@ function race(form) {
     const families = all("input[name=family]:checked", form).map((input) => input.value);
     const find = f.find.value.trim().toLowerCase();
     return rows.filter((r) => r.works.split(" ").includes(f.work.value) && r.target === f.target.value
-      && families.includes(r.family) && (!r.loaded || f.loaded.checked) && (!find || r.label.toLowerCase().includes(find)));
+      && families.includes(r.family) && (!r.loaded || f.loaded.checked) && (!r.predicted || f.predicted.checked) && (!find || r.label.toLowerCase().includes(find)));
   };
   const area = (v) => {
     const y = form.elements.y.value;
@@ -240,13 +240,19 @@ function race(form) {
     return { type: "data", symmetric: false, array: more, arrayminus: less, thickness: 1, width: 3, color: colour(some[0].family) };
   }
 
+  function heights(some, y) { // error bars of predicted LUTs
+    const ends = [0, 1].map((end) => some.map((p) => p.area && y !== "dsp" ? p.values.lut * (Number(p.area.split(" ")[end]) - 1) : 0));
+    if (!ends[1].some(Boolean)) return { visible: false };
+    return { type: "data", symmetric: false, array: ends[1], arrayminus: ends[0].map((end) => -end), thickness: 1, width: 3, color: colour(some[0].family) };
+  }
+
   function show() {
     const f = form.elements;
     const here = chosen();
     rows.forEach((r) => { r.tr.hidden = !here.includes(r); });
     const x = f.x.value;
     const points = here.map((r) => ({ ...r, x: r.values[x], y: area(r.values) })).filter((p) => p.x !== null && p.y !== null);
-    const best = front(points, x === "rate");
+    const best = front(points.filter((p) => !p.predicted), x === "rate");
     seen = [];
     const traces = ORDER.map((family) => {
       const some = points.filter((p) => p.family === family);
@@ -254,8 +260,11 @@ function race(form) {
       return some.length && {
         name: document.querySelector(`.controls .${family}`).textContent.trim().slice(1).trim(), type: "scatter", mode: "markers",
         x: some.map((p) => p.x), y: some.map((p) => p.y), customdata: some.map((p) => [p.label, p.core]),
-        cliponaxis: false, error_x: bars(some, x),
-        marker: { color: colour(family), symbol: some[0].symbol, size: 12, line: { width: 1, color: colour("paper") } },
+        cliponaxis: false, error_x: bars(some, x), error_y: heights(some, f.y.value),
+        marker: {
+          color: colour(family), symbol: some.map((p) => p.predicted ? `${p.symbol}-open` : p.symbol), size: 12,
+          line: { width: 1, color: some.map((p) => colour(p.predicted ? family : "paper")) },
+        },
         hovertemplate: `<b>%{customdata[0]}</b><br>${wordsOf(f.x)}: %{x:,.4~g}<br>area: %{y:,.5~g}<extra></extra>`,
       };
     }).filter(Boolean);

@@ -3,5 +3,5 @@
 """The site: pages of races, engines, designs, papers and errata, from rows and formulas.
 
 `site` (all pages), `race_page` (works of the race), `machines` (rowers and channels), `machine_pages` (engines),
-`scaling` (cost against width), `documentation` (docs/).
+`predicted` (cores without rows), `scaling` (cost against width), `documentation` (docs/).
 """

@@ -46,7 +46,8 @@ from modmill.studies.site import machine_pages as engine_pages
 from modmill.studies.site import scaling
 from modmill.studies.site.documentation import documentation
 from modmill.studies.site.machines import repeat
-from modmill.studies.site.race_page import race_works, works_of
+from modmill.studies.site.predicted import HELD, TARGET, Predicted, predicted
+from modmill.studies.site.race_page import FIRST, race_works, works_of
 from modmill.version import __version__
 
 COLUMNS = (
@@ -241,11 +242,13 @@ class Site:
     def _race(self) -> Iterable[tuple[str, str]]:
         found = sorted(self.contenders, key=lambda c: not c.routes)
         seen = {c.target for c in found}
+        moduli = [p for name in FIRST if any((p := parse_modulus(name).value) == c.modulus for c in found)]
         yield self._page(
-            "race", "index.html", contenders=found, designs=len({c.design.name for c in found}),
+            "race", "index.html", contenders=found, predicted=[*predicted(self._store.rows, moduli)], held=HELD,
+            predicted_for=TARGET, designs=len({c.design.name for c in found}),
             moduli=race_works(found), works_of=works_of, targets=[t for t in TARGETS if t.name in seen],
             columns=(*COLUMNS, ("share", "% of the limit")), shapes=SHAPES, plain=plain, proved=self._proved(found),
-            names={c.modulus: modulus_name(c.modulus) for c in found},
+            names={c.modulus: modulus_name(c.modulus) for c in found}, shell=shell,
         )  # fmt: skip
 
     def _engine_pages(self) -> Iterable[tuple[str, str]]:
@@ -365,7 +368,7 @@ class Site:
         )  # fmt: skip
 
 
-def plain(c: Contender | MeasuredEngine) -> dict[str, float | int | None]:
+def plain(c: Contender | MeasuredEngine | Predicted) -> dict[str, float | int | None]:
     """The numbers of a core or an engine for the page's script; the row of the table shows the same numbers."""
     return {
         name: None if value is None else int(value) if isinstance(value, int) else round(float(value), 6)
