@@ -7,6 +7,8 @@
     ecc    a random curve of every form over 6 to 20 bits with counted points; every operation, multiplier, form,
            window, comb, number of threads and of machines, blinded scalars, arithmetic modulo the order
 
+Some of both are behind a bus, some in lockstep.
+
 A draw is a value (`EngineCase`), which gives one line of Python that builds the engine again. Failures are engines that
 fail their check and exceptions that are not refusals.
 """
@@ -51,6 +53,8 @@ HALVED = 0.5
 """Share of engines that multiply points with the curve's endomorphism, if it has one."""
 BEHIND_BUS = 2
 """One engine in this number, of those with words of a bus, is behind one."""
+LOCKSTEP = 6
+"""One engine in this number stands twice, in lockstep."""
 FAILURES = ("failed", "crash", "slow", "message")
 _REFUSAL = 500
 """Largest number of characters of a refusal."""
@@ -151,16 +155,17 @@ def _value(rnd: random.Random, setting: Setting, p: int, values: Mapping[str, An
 def _common(rnd: random.Random, small: bool) -> list[tuple[str, Any]]:
     return [
         ("threads", rnd.choice((0, 1, 1, 2, 2, 3, 4, 5) if not small else (1, 1, 2, 3))),
-        *_words(rnd),
+        *_surroundings(rnd),
         ("cores", rnd.choice((1,) * 12 + ((2, 3) if not small else (1,)))),
     ]
 
 
-def _words(rnd: random.Random) -> list[tuple[str, Any]]:
-    """Bits of a stream word, and sometimes a bus."""
+def _surroundings(rnd: random.Random) -> list[tuple[str, Any]]:
+    """Bits of a stream word, and sometimes a bus or lockstep."""
     word = rnd.choice(WORDS)
     behind = rnd.randrange(BEHIND_BUS) == 0 and word == WORD
-    return [("word", word), *([("bus", rnd.choice(BUSES).name)] if behind else [])]
+    bus = [("bus", rnd.choice(BUSES).name)] if behind else []
+    return [("word", word), *bus, *([("lockstep", True)] if rnd.randrange(LOCKSTEP) == 0 else [])]
 
 
 def _modulus(rnd: random.Random, bits: int) -> int:
@@ -190,7 +195,7 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
     given = [("width", bits)] if loads and rnd.randrange(2) else [("p", p)]
     length = ("bits", rnd.choice((bits, bits, bits + rnd.randint(1, 64), rnd.randint(1, bits))))
     if any(s.name == "feedback" for s in design.settings) and rnd.randrange(2):
-        arguments = (*given, length, *_words(rnd))
+        arguments = (*given, length, *_surroundings(rnd))
         return EngineCase("rsa", design.name, arguments, _settings(rnd, design, p), circuit=True)
     options = [
         length,
