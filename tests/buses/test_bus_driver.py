@@ -75,6 +75,11 @@ class Device(ctypes.Structure):
 
 @pytest.fixture(scope="module")
 def library(folder):
+    return with_hooks(folder)
+
+
+def with_hooks(folder):
+    """The driver as a library whose accesses are those of `Driver`."""
     (folder / "hooks.c").write_text(
         '#include "stub.h"\nuint32_t (*bus_read)(uint32_t);\nvoid (*bus_write)(uint32_t, uint32_t);\n'
     )

@@ -5,6 +5,7 @@
 import re
 import runpy
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -12,8 +13,8 @@ import stub_engine as stub
 from systemrdl import RDLCompiler
 
 from modmill.buses.adapters import find_bus
-from modmill.buses.files import bus_texts
-from modmill.buses.registers import CAUSES, register_map
+from modmill.buses.files import bus_texts, descriptions
+from modmill.buses.registers import CAUSES, NUMBERS, register_map
 from modmill.buses.simulate import BusDriver, BusSimulator
 
 BUS = find_bus("apb")
@@ -144,11 +145,11 @@ READERS = {
 }  # fmt: skip
 
 
-def described(texts, folder):
+def described(texts, folder, device=stub.DEVICE):
     """What the description says, and each file."""
     model = {
         r.name: (r.offset, {f.name: (f.low, f.width, _SHORT.get(f.access, f.access), f.reset) for f in r.fields})
-        for r in register_map(stub.DEVICE).registers
+        for r in register_map(device).registers
     }
     without = {r: (at, {f: (*x[:2], None, x[3]) for f, x in fields.items()}) for r, (at, fields) in model.items()}
     for name, read in READERS.items():
@@ -157,6 +158,14 @@ def described(texts, folder):
 
 def test_six_files_say_the_same(texts, tmp_path):
     assert dict(described(texts, tmp_path)) == dict.fromkeys(READERS, True)
+
+
+def test_six_files_say_the_same_of_an_alarm(tmp_path):
+    device = replace(stub.DEVICE, alarm=True)
+    texts = descriptions(device, BUS)
+    assert dict(described(texts, tmp_path, device)) == dict.fromkeys(READERS, True)
+    assert not all(same for _, same in described(texts, tmp_path))
+    assert f"define STUB_ERROR_ALARM {NUMBERS['ALARM']} " in texts["stub.h"]
 
 
 @pytest.mark.parametrize(

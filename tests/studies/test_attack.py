@@ -3,6 +3,7 @@
 """Campaigns of faults: the draw, what is kept, the report, and engines with and without protection."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,8 +11,11 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from modmill.buses.adapters import find_bus
+from modmill.buses.files import bus_texts
 from modmill.cli.commands import app
 from modmill.contract import UnsupportedError
+from modmill.cores.behind_bus import bus_faults
 from modmill.cores.proof import prove
 from modmill.engines.machine.lockstep import ALARM, LATENCY
 from modmill.flow import tools
@@ -174,6 +178,26 @@ def test_the_table_shows_every_campaign_with_its_cost(tmp_path):
     assert faults_table(tmp_path / "none") == ""
 
 
-def test_an_engine_in_lockstep_is_not_put_behind_a_bus():
-    with pytest.raises(UnsupportedError, match="no register for the alarm of --lockstep; omit --bus or --lockstep"):
-        replace(ENGINES["rsa"](), lockstep=True, bus="axi4-lite")
+def test_several_machines_in_lockstep_are_not_put_behind_a_bus():
+    with pytest.raises(UnsupportedError, match="takes 1 machine in lockstep, not 2; omit --cores, --lockstep or --bus"):
+        replace(ENGINES["rsa"](), lockstep=True, cores=2, bus="axi4-lite")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bus", ["axi4-lite", "apb separate", "axi-stream"])
+def test_an_engine_in_lockstep_behind_a_bus(bus):
+    """The check passes. If the second engine gets other words, that is an alarm, unless the alarm is not wired."""
+    bus, _, separate = bus.partition(" ")
+    made = replace(ENGINES["ecc"](), lockstep=True, bus=bus, bus_clock="separate" if separate else "same")
+    text = bus_texts(made.device, find_bus(bus), made.verilog)["bus.v"]
+
+    def found(text):
+        return list(bus_faults(text, made.device, find_bus(bus), list(made.exchanges())))
+
+    assert found(text) == []
+    differing = text.replace(".i_data(b_data)", ".i_data(~b_data)")
+    assert differing != text
+    assert "ALARM" in found(differing)[0]
+    deaf, count = re.subn(r"device_alarm <= [^;]*;", "device_alarm <= 0;", differing)
+    assert count
+    assert "ALARM" not in found(deaf)[0]

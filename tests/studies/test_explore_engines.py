@@ -80,7 +80,16 @@ def test_random_curves_are_usable_and_their_points_counted(form, a):
 def test_every_kind_of_choice_is_drawn():
     rnd = random.Random(1)
     cases = [draw(rnd) for _ in range(400)]
-    for name, least in (("method", 2), ("threads", 6), ("word", 9), ("io", 3), ("sums", 6), ("order", 2), ("bus", 5), ("lockstep", 1)):
+    for name, least in (
+        ("method", 2),
+        ("threads", 6),
+        ("word", 9),
+        ("io", 3),
+        ("sums", 6),
+        ("order", 2),
+        ("bus", 5),
+        ("lockstep", 1),
+    ):
         assert len({dict(case.arguments).get(name) for case in cases} - {None}) >= least, name
     assert len({case.design for case in cases}) > 20 and {type(case.curve).__name__ for case in cases} >= {
         "Weierstrass", "Montgomery", "Edwards"

@@ -28,7 +28,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from modmill.buses.crossing import ASYNCHRONOUS, CHAINS, QUEUES
+from modmill.buses.crossing import ALARM_CHAIN, ASYNCHRONOUS, CHAINS, QUEUES
 from modmill.flow import tools
 from modmill.flow.modules import module_ports
 
@@ -191,7 +191,7 @@ class _Netlist:
 
     def _of_chain(self, bit: Bit) -> bool:
         found = self.source(bit)
-        return found is not None and bool(_STAGE.search(found.name)) and _part(found.name, CHAINS)
+        return found is not None and bool(_STAGE.search(found.name)) and _part(found.name, (*CHAINS, ALARM_CHAIN))
 
 
 def _part(name: str, of: Sequence[str]) -> bool:
@@ -247,7 +247,7 @@ def _refused(netlist: _Netlist, name: str, pin: str, bit: Bit, bits: Sequence[Bi
         return "" if netlist.source(bit) in others else "sets it asynchronously behind logic"
     if all(s.name.split(".")[-1] == _WORDS and _part(s.name, QUEUES) for s in others) and pin == "D":
         return ""
-    if pin != "D" or not (name.endswith(f".{_FIRST}") and _part(name, CHAINS)):
+    if pin != "D" or not (name.endswith(f".{_FIRST}") and _part(name, (*CHAINS, ALARM_CHAIN))):
         return "ends in no synchroniser"
     if not netlist.is_direct(bit, others):
         return "reaches its synchroniser behind logic"

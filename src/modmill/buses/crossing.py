@@ -25,6 +25,7 @@ from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from modmill.buses.device import RESET_CYCLES, WORD, Device
+from modmill.engines.machine.lockstep import ALARM
 from modmill.flow.memories import ATTRIBUTES
 
 CLOCK = "engine_clk"
@@ -41,6 +42,8 @@ ASYNCHRONOUS = "reset_at_once", "rst_cdc"
 """Instances of chains of registers that are set asynchronously; those of a queue end in cdc."""
 CHAINS = "reset_there", "rest_back", "produce_cdc", "consume_cdc"
 """Instances of chains of registers whose first one takes what comes from another clock."""
+ALARM_CHAIN = "alarm_back"
+"""The instance of another one, of a device with an alarm."""
 
 
 _STORAGE = re.compile(r"^ *(?=reg \[\d+:0\] storage \[)", re.MULTILINE)
@@ -57,6 +60,7 @@ class Crossing(wiring.Component):
 
     ``reset``: a register that resets the device. ``rest``: the device has been in reset for the cycles that it needs.
     ``drained``: the device has taken all words that were given at least 3 cycles ago. ``e_rst``: reset of the device.
+    `ALARM`: that of the device, if it has one, a few cycles later.
 
     Cost on ECP5, measured: 61 LUTs, 64 registers and two block RAMs. Latency: 1 cycle of the clock that gives a word,
     and up to 3 of the one that takes it.
@@ -70,7 +74,9 @@ class Crossing(wiring.Component):
         streams = {
             "i_valid": In(1), "i_ready": Out(1), **{name: In(bits) for name, bits in to.items()},
             "o_valid": Out(1), "o_ready": In(1), **{name: Out(bits) for name, bits in back.items()},
+            **({ALARM: Out(1)} if device.alarm else {}),
         }  # fmt: skip
+        self._alarm = device.alarm
         super().__init__({
             "reset": In(1), "rest": Out(1), "drained": Out(1), "e_rst": Out(1), **streams,
             "e": Out(wiring.Signature(streams).flip()),
@@ -95,6 +101,11 @@ class Crossing(wiring.Component):
             self.o_valid.eq(back.r_rdy), back.r_en.eq(self.o_ready),
             Cat(getattr(self, name) for name in self._back).eq(back.r_data),
         ]  # fmt: skip
+        if self._alarm:
+            alarm = Signal(name="device_alarm")
+            m.d[DOMAIN] += alarm.eq(getattr(self.e, ALARM))
+            chain = FFSynchronizer(alarm, getattr(self, ALARM), o_domain="sync", reset_less=False)
+            m.submodules[ALARM_CHAIN] = chain
         return m
 
     def _resets(self, m: Module) -> Signal:

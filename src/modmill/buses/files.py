@@ -30,10 +30,10 @@ from markdown_it import MarkdownIt
 
 from modmill.buses import serve, simulate, stream
 from modmill.buses.adapters import Bus
-from modmill.buses.crossing import ASYNCHRONOUS, CHAINS, CLOCK, LATENCY
+from modmill.buses.crossing import ALARM_CHAIN, ASYNCHRONOUS, CHAINS, CLOCK, LATENCY
 from modmill.buses.device import Device
 from modmill.buses.front import INTERRUPT, module_name, whole
-from modmill.buses.registers import CAUSES, SPAN, Field, Register, register_map
+from modmill.buses.registers import NUMBERS, SPAN, Field, Register, causes, register_map
 from modmill.flow.lint import OPTIONS
 from modmill.report.sheet import identifier, packaging_name
 from modmill.version import __version__
@@ -139,7 +139,8 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
         name: ("in" if member.flow == In else "out", member.shape) for name, member in bus.adapter.ports.items()
     } | ({} if bus.packets else {INTERRUPT: ("out", 1)})  # fmt: skip
     shown = {
-        "device": device, "bus": bus, "registers": register_map(device), "made": made, "causes": CAUSES,
+        "device": device, "bus": bus, "registers": register_map(device), "made": made,
+        "causes": stream.stream_causes(device) if bus.packets else causes(device),
         "name": identifier(device.top), "p": device.top, "P": device.top.upper(), "module": module_name(device.top),
         "title": f"{device.top} behind {bus.title}", "version": __version__, "span": SPAN, "ports": ports,
         "logical_ports": [(logical(name), name) for name in bus.adapter.ports],
@@ -147,8 +148,8 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
         "interrupt": INTERRUPT,
         **(device.calls.context() if device.calls else {}),
         "serve": serve, "vlnv": packaging_name(module_name(device.top), __version__), "lint": OPTIONS, "field": _field,
-        "cause_numbers": {name: number for number, (name, _) in enumerate(CAUSES)},
-        "engine_clk": CLOCK, "chains": CHAINS, "asynchronous": ASYNCHRONOUS,
+        "cause_numbers": NUMBERS,
+        "engine_clk": CLOCK, "chains": (*CHAINS, *[ALARM_CHAIN] * device.alarm), "asynchronous": ASYNCHRONOUS,
         "rdl": _RDL, "rdl_hardware": _RDL_HARDWARE, "ipxact": _IPXACT,
     }  # fmt: skip
     found = names(device.top, bus, separate=device.separate)
@@ -164,6 +165,17 @@ def bus_texts(device: Device, bus: Bus, core: str) -> dict[str, str]:
     )
     about = "// Generated cores belong to you: use, change and ship them as you like.\n\n"
     return {VERILOG: made + about + whole(device, bus, core), **descriptions(device, bus)}
+
+
+def _alarm(device: Device, bus: Bus) -> str:
+    """The paragraph of a data sheet on the alarm; nothing without one."""
+    if not device.alarm:
+        return ""
+    events = "every message" if bus.packets else "STATUS.alarm and IRQ_STATUS.alarm are 1, every message"
+    return f"""After an alarm of the lockstep {events} has the error ALARM, no word of an
+answer is left, and only `rst` ends that. Zeroise works then too, unless the fault lasts. The front itself stands there
+once: the lockstep sees no fault in it.
+"""
 
 
 def section(device: Device, bus: Bus) -> str:
@@ -198,6 +210,7 @@ are constraints for Vivado, Quartus, and Diamond or nextpnr; set the two periods
 rising edge of `clk` and none of `{CLOCK}`. Later, stop `{top}` with {stop} before `rst`: `rst` reaches its
 registers at once, near an edge of their clock too.
 {more}"""
+    more = _alarm(device, bus) + more
     litex = f" `{top}_litex.py` is a\nperipheral of LiteX." if _in_litex(bus, device.separate) else ""
     if bus.packets:
         about = f"""those of the two streams. `packets.md` describes the packets; `bus.xml` (IP-XACT) has the ports

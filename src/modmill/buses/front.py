@@ -20,6 +20,7 @@ from modmill.buses.operands import OperandWords, words
 from modmill.buses.registers import register_map
 from modmill.buses.stream import AxiStream
 from modmill.engines.machine.cluster import machine_of
+from modmill.engines.machine.lockstep import ALARM
 from modmill.flow import emit
 from modmill.flow.modules import module_ports
 from modmill.flow.readable import readable
@@ -49,7 +50,8 @@ class BusFront(wiring.Component):
         if self.device.machines > 1:
             return {name: port for k in range(self.device.machines) for name, port in machine_ports(k).items()}
         if self.device.operands is None:
-            return {f"core_{name}": port for name, port in _STREAMS.items()}
+            streams = {**_STREAMS, **({ALARM: In(1)} if self.device.alarm else {})}
+            return {f"core_{name}": port for name, port in streams.items()}
         return {name: port for name, port in self._words().signature.members.items() if name.startswith("core_")}
 
     def _words(self) -> OperandWords:

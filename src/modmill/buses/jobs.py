@@ -9,6 +9,9 @@ BUSY (the engine has them all), ANSWER (the whole answer is in the buffer). Ever
 (`registers.CAUSES`) and changes nothing else, except that a command before the end of a message and a wrong count
 abort the message. After an abort and after a reset the engine is reset, both buffers are empty, and command 0 is due.
 Zeroising and the self-test are messages that `script` sends the same way; meanwhile words of the bus are refused.
+
+An alarm of the device aborts everything and lasts until the reset of the front: messages and self-tests are refused, no
+word of an answer is left. Zeroising resets the device, then works, unless the alarm comes again.
 """
 
 from __future__ import annotations
@@ -21,13 +24,12 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.buses.accesses import lower
 from modmill.buses.device import RESET_CYCLES, SPARE, WORD, Command, Device
-from modmill.buses.registers import ABORT, CAUSES, SELFTEST, ZEROISE, RegisterMap
+from modmill.buses.registers import ABORT, NUMBERS, SELFTEST, ZEROISE, RegisterMap
 from modmill.buses.script import PLACE, ScriptPlayer
+from modmill.engines.machine.lockstep import ALARM
 from modmill.rtl.delay import later
 from modmill.rtl.memory import BlockRam
 from modmill.rtl.one_hot import OneHot
-
-_CAUSE = {name: number for number, (name, _) in enumerate(CAUSES)}
 
 
 class _Buffer:
@@ -74,7 +76,7 @@ class JobControl(wiring.Component):
 
     Engine: streams of words ``i`` and ``o``, with ``o_last`` at the last word of an answer, and ``engine_rst``.
     Several machines: ``i_every`` and ``i_closes`` as of `Dealer`. Separate clock: ``rest`` and ``drained`` as of
-    `Crossing`. ``irq`` is high while an enabled event stands in
+    `Crossing`. Alarm: ``o_alarm``, a register or two away from one. ``irq`` is high while an enabled event stands in
     IRQ_STATUS. ``forget``: what was read is to be overwritten. ``constant``: as of `ScriptPlayer`.
 
     Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 7 cycles from the write of a word to the engine.
@@ -91,6 +93,7 @@ class JobControl(wiring.Component):
             "o_valid": In(1), "o_ready": Out(1), "o_data": In(WORD), "o_last": In(1),
             **({"i_every": Out(1), "i_closes": Out(1)} if device.machines > 1 else {}),
             **({"rest": In(1), "drained": In(1)} if device.separate else {}),
+            **({ALARM: In(1)} if device.alarm else {}),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -102,6 +105,7 @@ class JobControl(wiring.Component):
         self._loaded = Signal(name="loaded", init=self._device.setup is None)
         self._filled = Signal(name="filled")
         self._faults: list[tuple[str, Value]] = []
+        self._alarmed, self._raised = Signal(name="alarmed"), Signal(name="raised")  # until the reset, and now
         m.submodules.script = self._script = ScriptPlayer(self._device, self._registers)
         m.d.comb += [self._script.place.eq(self.place), self.constant.eq(self._script.constant)]
         self._data = Signal(WORD, name="word")  # of the bus or the script
@@ -187,7 +191,7 @@ class JobControl(wiring.Component):
         full = later(m, self._in.full, "full")
         own_command, own_word = self.write_command & ~script.playing, self.write_data_in & ~script.playing
         word = own_word | script.word
-        needs = setup | self._loaded
+        needs, known = setup | self._loaded, known & ~self._alarmed if device.alarm else known
         accepted, taken = Signal(name="accepted"), Signal(name="taken")
         m.d.comb += [
             accepted.eq((own_command & idle & known & needs) | script.command), taken.eq(word & opened & ~full),
@@ -243,15 +247,29 @@ class JobControl(wiring.Component):
         script, acts = self._script, self.write_control
         asked = lambda bit: acts & self.data[bit.bit_length() - 1]  # noqa: E731
         self._tests = Signal(name="test_ends")
+        tests = asked(SELFTEST) & ~script.playing & ~script.zeroise if self._device.selftest else Const(0)
+        if self._device.alarm:
+            wrong |= self._alarm(m)
+            self._faults.append(("ALARM", (self.write_command | self.write_data_in | tests) & self._alarmed))
+            tests &= ~self._alarmed
         m.d.comb += [
-            script.zeroise.eq(asked(ZEROISE)), script.stop.eq(asked(ABORT)),
-            script.selftest.eq(asked(SELFTEST) & ~script.playing & ~script.zeroise if self._device.selftest else 0),
+            script.zeroise.eq(asked(ZEROISE)), script.stop.eq(asked(ABORT)), script.selftest.eq(tests),
             self.forget.eq(script.zeroise), self._tests.eq(script.ended & ~script.zeroising),
             self._abort.eq(
                 wrong | script.zeroise | (script.stop & ~script.zeroising) | script.selftest | script.abort
                 | self._tests
             ),
         ]  # fmt: skip
+
+    def _alarm(self, m: Module) -> Value:
+        """Keep the alarm; whether it is raised. While the device is held in reset, its alarm may be anything."""
+        raised = later(m, getattr(self, ALARM), "device_alarm") & ~self._resets
+        m.d.sync += self._raised.eq(raised)
+        m.d.comb += self._script.halt.eq(self._raised)
+        with m.If(self._raised):
+            m.d.sync += self._alarmed.eq(1)
+        self._faults.append(("ALARM", self._raised & ~self._alarmed))
+        return self._raised
 
     @property
     def _thread_bits(self) -> int:
@@ -365,11 +383,13 @@ class JobControl(wiring.Component):
 
     def _events(self, m: Module) -> None:
         """Events, errors, interrupt and the number of jobs."""
-        enable, happened, jobs = Signal(2, name="enabled"), Signal(2, name="happened"), Signal(WORD, name="jobs")
+        events = len(self._registers["IRQ_STATUS"].fields)
+        enable, happened = Signal(events, name="enabled"), Signal(events, name="happened")
+        jobs = Signal(WORD, name="jobs")
         with m.If(self.write_irq_enable):
-            m.d.sync += enable.eq(self.data[:2])
+            m.d.sync += enable.eq(self.data[:events])
         with m.If(self.write_irq_status):
-            m.d.sync += happened.eq(happened & ~self.data[:2])
+            m.d.sync += happened.eq(happened & ~self.data[:events])
             with m.If(self.data[1]):
                 m.d.sync += [self._error.eq(0), self._cause.eq(0)]
         was_filled = later(m, self._filled, "was_filled")
@@ -382,13 +402,16 @@ class JobControl(wiring.Component):
             m.d.sync += happened[0].eq(0)
         with m.If(self._script.ended):
             m.d.sync += happened[0].eq(1)
+        if self._device.alarm:
+            with m.If(self._raised):
+                m.d.sync += happened[2].eq(1)
         for name, condition in self._faults:
             fault = Signal(name=f"fault_{name.lower()}")
             m.d.sync += fault.eq(condition)
             with m.If(fault):
                 m.d.sync += [happened[1].eq(1), self._error.eq(1)]
                 with m.If(~self._error):
-                    m.d.sync += self._cause.eq(_CAUSE[name])
+                    m.d.sync += self._cause.eq(NUMBERS[name])
         m.d.sync += self.irq.eq((happened & enable).any())
         m.d.comb += [self.value_irq_enable.eq(enable), self.value_irq_status.eq(happened), self.value_jobs.eq(jobs)]
 
@@ -405,14 +428,17 @@ class JobControl(wiring.Component):
             m.d.sync += zeroised.eq(1)
         with m.If(self._accepted | script.selftest | script.zeroise):
             m.d.sync += zeroised.eq(0)
-        fields = {
+        fields: dict[tuple[str, str], Value] = {
             ("STATUS", "ready"): on("IDLE") & own, ("STATUS", "receiving"): on("OPEN") & own,
             ("STATUS", "busy"): on("RESET") | on("FEEDING") | on("BUSY") | script.playing,
             ("STATUS", "done"): (on("ANSWER") | self._filled) & own, ("STATUS", "loaded"): self._loaded,
             ("STATUS", "error"): self._error, ("STATUS", "cause"): self._cause,
             ("STATUS", "tested"): tested, ("STATUS", "passed"): passed, ("STATUS", "zeroised"): zeroised,
+            ("STATUS", "alarm"): self._alarmed,
             ("LEVEL", "free"): self._in.count, ("LEVEL", "words"): self._out.count,
         }  # fmt: skip
+        if self._device.alarm:
+            fields["STATUS", "ready"] &= ~self._alarmed
         for register, field in self._registers.fields():
             if (register.name, field.name) in fields:
                 value = fields[register.name, field.name]

@@ -39,6 +39,22 @@ CAUSES = (
     ("VALUE", "a count of the message is out of range; the message is aborted"),
 )
 """Causes of an error, in the order of their numbers."""
+PACKET_CAUSES = (
+    ("PART", "a word without all of its bytes (TKEEP)"),
+    ("ABORTED", "abort, zeroise or selftest came while the job ran"),
+)
+"""Further causes, of packets."""
+ALARM_CAUSE = ("ALARM", "the device has raised its alarm, or is to work after it")
+"""The cause behind those of packets, of a device with an alarm."""
+NUMBERS = {name: number for number, (name, _) in enumerate((*CAUSES, *PACKET_CAUSES, ALARM_CAUSE))}
+"""The number of each cause."""
+
+
+def causes(device: Device) -> tuple[tuple[str, str], ...]:
+    """Causes of an error of this device behind a bus with registers, in the order of their numbers."""
+    if not device.alarm:
+        return CAUSES
+    return (*CAUSES, *((name, "not with registers") for name, _ in PACKET_CAUSES), ALARM_CAUSE)
 
 
 @dataclass(frozen=True)
@@ -116,6 +132,7 @@ def register_map(device: Device) -> RegisterMap:
     digest = int(device.digest.removeprefix("sha256:")[:8], 16)
     kinds = (("NONE", "not used"), *((kind.upper(), f"a device of this kind: {kind}") for kind in KINDS))
     whole = lambda name, access, meaning: (Field(name, 0, WORD, access, 0, meaning),)  # noqa: E731
+    alarm = lambda low, access, meaning: (Field("alarm", low, 1, access, 0, meaning),) * device.alarm  # noqa: E731
     found = [
         ("MAGIC", "Says that this is a device of Modmill.", (_fixed("value", 0, 32, MAGIC, "MMIL in ASCII"),)),
         ("VERSION", "Version of the registers.", (
@@ -153,15 +170,18 @@ def register_map(device: Device) -> RegisterMap:
             Field("error", 5, 1, "ro", 0, "an access was refused; IRQ_STATUS.error clears it"),
             Field("tested", 6, 1, "ro", 0, "the self-test that was started last has ended"),
             Field("passed", 7, 1, "ro", 0, "its answers were right"),
-            Field("cause", 8, 4, "ro", 0, "cause of the first error", values=CAUSES),
+            Field("cause", 8, 4, "ro", 0, "cause of the first error", values=causes(device)),
             Field("zeroised", 12, 1, "ro", 0, "zeroised, and no message or self-test since then"),
+            *alarm(13, "ro", "the device has raised its alarm; only a reset ends that"),
         )),
         ("IRQ_ENABLE", "Events that raise the interrupt.", (
             Field("done", 0, 1, "rw", 0, "the end of a message or job"), Field("error", 1, 1, "rw", 0, "an error"),
+            *alarm(2, "rw", "the alarm"),
         )),
         ("IRQ_STATUS", "Events that happened.", (
             Field("done", 0, 1, "w1c", 0, "a message without answer or CONTROL is done, or an answer can be read"),
             Field("error", 1, 1, "w1c", 0, "an error; clearing it clears STATUS.error and STATUS.cause"),
+            *alarm(2, "w1c", "the alarm; clearing it leaves STATUS.alarm"),
         )),
         ("JOBS", "Answers since the reset.", whole("count", "ro", "number of complete answers, modulo 2^32")),
         ("COMMAND", "Begins a message.", whole("command", "wo", "number of the command; data words follow")),

@@ -82,19 +82,20 @@ def scripts(device: Device, registers: RegisterMap) -> tuple[list[Entry], int]:
 class ScriptPlayer(wiring.Component):
     """Play one of the two scripts of a device through the control of its messages.
 
-    ``zeroise``, ``selftest``: start; the former also while the other is played. ``stop`` ends the latter. State of the
-    control: ``ready`` for a command, ``opened`` for data words, ``room`` for one; ``fed``: the device has all words of
-    a job; ``there``: ``answer`` is a word of an answer; ``expected``: ``data``, if a script is played; ``swept``: both
-    buffers are full. To it: ``command``, ``word`` with ``data``, ``pop``, ``abort``, ``sweeping``. ``playing``: a
-    script, ``zeroising``: the first one. ``ended``: at its end, with ``failed`` if an answer differs. ``constant``: the
-    constant register with number ``place`` two cycles ago, 0 for others.
+    ``zeroise``, ``selftest``: start; the former also while the other is played. ``stop`` ends the latter, ``halt`` (of
+    a device with an alarm) either, and nothing is ``ended`` then. State of the control: ``ready`` for a command,
+    ``opened`` for data words, ``room`` for one; ``fed``: the device has all words of a job; ``there``: ``answer`` is a
+    word of an answer; ``expected``: ``data``, if a script is played; ``swept``: both buffers are full. To it:
+    ``command``, ``word`` with ``data``, ``pop``, ``abort``, ``sweeping``. ``playing``: a script, ``zeroising``: the
+    first one. ``ended``: at its end, with ``failed`` if an answer differs. ``constant``: the constant register with
+    number ``place`` two cycles ago, 0 for others.
 
     Cost on ECP5: about 100 LUTs and 2 block RAMs. Latency: that of the memory and its control, 6 cycles an entry.
     """
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:
         self._entries, self._test = scripts(device, registers)
-        self._machines = device.machines
+        self._machines, self._alarm = device.machines, device.alarm
         self._operations = AGAIN + (device.machines > 1)
         super().__init__({
             "zeroise": In(1), "selftest": In(1), "stop": In(1),
@@ -103,7 +104,7 @@ class ScriptPlayer(wiring.Component):
             "swept": In(1),
             "command": Out(1), "word": Out(1), "pop": Out(1), "abort": Out(1), "sweeping": Out(1), "data": Out(WORD),
             "playing": Out(1), "zeroising": Out(1), "ended": Out(1), "failed": Out(1),
-            "place": In(PLACE), "constant": Out(WORD),
+            "place": In(PLACE), "constant": Out(WORD), **({"halt": In(1)} if device.alarm else {}),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -155,7 +156,7 @@ class ScriptPlayer(wiring.Component):
             m.d.sync += at.eq(at + 1)
         with m.If(step | self.word | zeroise | selftest):
             m.d.sync += settled.eq(0)
-        with m.If(self.ended | stop):
+        with m.If(self.ended | stop | self.halt if self._alarm else self.ended | stop):
             m.d.sync += [self.playing.eq(0), self.zeroising.eq(0)]
         with m.If(selftest):
             m.d.sync += [at.eq(self._test), self.playing.eq(1), self.failed.eq(0)]

@@ -19,8 +19,8 @@ from typing import Generic, Protocol, TypeVar
 from modmill.buses.adapters import BYTE_ADDRESS, Bus
 from modmill.buses.device import Device
 from modmill.buses.front import module_name
-from modmill.buses.registers import ABORT, CAUSES, register_map
-from modmill.buses.stream import CONTROL, CONTROLS, STREAM_CAUSES
+from modmill.buses.registers import ABORT, causes, register_map
+from modmill.buses.stream import CONTROL, CONTROLS, stream_causes
 from modmill.flow.library import U32, U64, library
 from modmill.flow.tools import ToolError, step
 from modmill.report.sheet import identifier
@@ -181,7 +181,7 @@ class BusDriver(Generic[AnyBusT]):
 
     def error(self) -> str:
         """The cause of the first error since the last call, cleared; NONE if there was none."""
-        cause = CAUSES[self.read("STATUS", "cause")][0]
+        cause = causes(self.device)[self.read("STATUS", "cause")][0]
         if cause != "NONE":
             self.write("IRQ_STATUS", 2)
         return cause
@@ -250,6 +250,8 @@ class BusDriver(Generic[AnyBusT]):
                 return
             if self.read("STATUS", "error"):
                 raise BusFault(f"an error instead of {field}: {self.error()}")
+            if self.device.alarm and self.read("STATUS", "alarm"):
+                raise BusFault(f"an alarm instead of {field}: only a reset ends it")
             left -= max(_POLL, self.bus.wait(_POLL))
         raise BusFault(f"the device never gets {field}")
 
@@ -288,7 +290,7 @@ class PacketDriver(Generic[AnyBusT]):
 
     def cause(self, status: int) -> str:
         """The cause of an error in a word of status, NONE without one."""
-        return STREAM_CAUSES[self.field(status, "cause")][0]
+        return stream_causes(self.device)[self.field(status, "cause")][0]
 
     def exchange(self, header: int, words: Sequence[int] = ()) -> tuple[int, list[int]]:
         """Send a packet; the word of status and the others of its answer. Raises BusFault if none comes."""

@@ -12,7 +12,8 @@ A header is the number of a command of the device (a message), or that of `CONTR
 
 The word of status is the register STATUS. An error has its cause there, and no other words; then the device is ready,
 and after an error in a message behind its header command 0 is due. While a job runs, the next header is taken: one of
-abort, zeroise or selftest ends the job, whose packet then has the cause ABORTED; any other one waits.
+abort, zeroise or selftest ends the job, whose packet then has the cause ABORTED; any other one waits. After an alarm
+every message has the error ALARM, and an answer that was on its way ends early, with a word 0.
 
 Source: ARM: AMBA AXI-Stream Protocol Specification, IHI 0051, Sections 2.2 to 2.5.
 """
@@ -28,8 +29,18 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.buses.device import WORD
-from modmill.buses.registers import ABORT, CAUSES, SELFTEST, ZEROISE, Field, RegisterMap
+from modmill.buses.device import WORD, Device
+from modmill.buses.registers import (
+    ABORT,
+    ALARM_CAUSE,
+    CAUSES,
+    NUMBERS,
+    PACKET_CAUSES,
+    SELFTEST,
+    ZEROISE,
+    Field,
+    RegisterMap,
+)
 from modmill.buses.script import PLACE
 from modmill.rtl.delay import later
 from modmill.rtl.one_hot import OneHot
@@ -46,17 +57,17 @@ _MEANINGS = {
     "SHORT": "TLAST before the message was complete", "LONG": "words behind the end of a message",
     **dict.fromkeys(("BUSY", "FULL", "EMPTY"), "not with packets"),
 }  # fmt: skip
-STREAM_CAUSES = (
-    *((name, _MEANINGS.get(name, meaning)) for name, meaning in CAUSES),
-    ("PART", "a word without all of its bytes (TKEEP)"),
-    ("ABORTED", "abort, zeroise or selftest came while the job ran"),
-)
+STREAM_CAUSES = (*((name, _MEANINGS.get(name, meaning)) for name, meaning in CAUSES), *PACKET_CAUSES)
 """Causes of an error in a word of status; those that are not of the registers stand behind them."""
 PACKET_CYCLES = 32
 """Most cycles of a packet of one word, and of its answer of one, besides those of what it does."""
 WORDS = 1 << PLACE
 """Words of the answer to identify, without the one of status."""
-_CAUSE = {name: number for number, (name, _) in enumerate(STREAM_CAUSES)}
+
+
+def stream_causes(device: Device) -> tuple[tuple[str, str], ...]:
+    """Causes of an error in a word of status of this device."""
+    return (*STREAM_CAUSES, ALARM_CAUSE) if device.alarm else STREAM_CAUSES
 
 
 class AxiStream(wiring.Component):
@@ -88,7 +99,7 @@ class AxiStream(wiring.Component):
     def _error(self, cause: str) -> int:
         """The bits of STATUS for an error with this cause."""
         error, causes = (self._found("STATUS", name) for name in ("error", "cause"))
-        return error.mask | _CAUSE[cause] << causes.low
+        return error.mask | NUMBERS[cause] << causes.low
 
     def _found(self, register: str, name: str) -> Field:
         return next(field for field in self._registers[register].fields if field.name == name)
@@ -102,7 +113,11 @@ class AxiStream(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = self._m = Module()
         names = "ready", "receiving", "busy", "done", "error"
-        self._status = {name: self._field("STATUS", name) for name in names}
+        self._status = status = {name: self._field("STATUS", name) for name in names}
+        self._alarm: Value | None = None
+        if any(field.name == "alarm" for field in self._registers["STATUS"].fields):
+            self._alarm = self._field("STATUS", "alarm")
+            status["ready"] = status["ready"] | (self._alarm & ~status["busy"])  # a command is taken, and is an error
         # a word is held, the last one of its packet, without all bytes
         self._held, self._last, self._part = (Signal(name=name) for name in ("held", "last", "part"))
         # of a packet: it has data words, a control packet acted, its job was ended, a word is incomplete, it identifies
@@ -237,11 +252,15 @@ class AxiStream(wiring.Component):
         some, final = levels != 0, status["done"] & ~status["busy"] & (levels == 1)
         for k in range(4):  # a word is in its bank so much later
             some = later(m, some, f"some_{k}")
+        pop = ~begins & ~tells
+        if self._alarm is not None:
+            cut = self._alarm & ~status["done"]  # the words that are left were dropped
+            some, final, pop = some | cut, final | cut, pop & ~cut
         m.d.sync += self.read_data_out.eq(pops)
         alone = ~tells & (~status["done"] | self._aborted)
         with self._machine.state("ANSWER"):
             with m.If(~self.m_axis_tvalid & self._still & (tells | begins | some)):
-                m.d.comb += [self._moves.eq(1), pops.eq(~begins & ~tells)]
+                m.d.comb += [self._moves.eq(1), pops.eq(pop)]
                 m.d.sync += [
                     self.m_axis_tdata.eq(reduce(or_, banks, self.constant)), self.m_axis_tvalid.eq(1), begins.eq(0),
                     self.m_axis_tlast.eq(Mux(begins, alone, Mux(tells, self.place.all(), final))),

@@ -19,7 +19,7 @@ from amaranth.lib import wiring
 from modmill.buses.adapters import find_bus
 from modmill.buses.calls import Calls
 from modmill.buses.crossing import DEPTH
-from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate
+from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate, require_one
 from modmill.buses.power_calls import PowerCalls
 from modmill.buses.script import KNOWN_WORDS
 from modmill.contract import Contract, UnsupportedError
@@ -121,7 +121,7 @@ class BuiltEngine(ABC):
     compared before they leave (`engines/machine/lockstep.py`).
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
     Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
-    takes, as one in lockstep.
+    takes, as several machines in lockstep.
     """
 
     design: str
@@ -149,9 +149,8 @@ class BuiltEngine(ABC):
         if self.io not in forms:
             raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
         is_separate(self.bus_clock, self.bus)
-        if self.bus and self.lockstep:
-            raise UnsupportedError("a bus front has no register for the alarm of --lockstep; omit --bus or --lockstep")
         if self.bus:
+            require_one(self.lockstep, self.cores)
             find_bus(self.bus)
             if self.word != WORD:
                 raise UnsupportedError(f"a bus front takes an engine with words of {WORD} bits, not {self.word}")
@@ -310,7 +309,7 @@ class BuiltEngine(ABC):
             self.KIND, self.top, self.digest, self.fitted.p.bit_length(), self.layout.number_words,
             self.cores * self.results, commands, self.power_up, self.patience + (load.cycles if load else 0),
             calls=self.calls, zeroise=refilled(self.zeroise, commands, DEPTH if separate else 0),
-            selftest=self.selftest, machines=self.cores, separate=separate,
+            selftest=self.selftest, machines=self.cores, separate=separate, alarm=self.lockstep,
         )  # fmt: skip
 
     @cached_property
@@ -344,9 +343,9 @@ class BuiltEngine(ABC):
     def zeroise(self) -> tuple[Sent, ...]:
         """Messages that overwrite everything that depends on former ones."""
         sample = self._sample
+        cycles = lambda program, passes: sample.cycles(program, passes) + self.waits  # noqa: E731
         return tuple(engine_messages(
-            self.fitted, self.layout, sample.sequencer, sample.cycles, self.commands, self._first_setup.words[1:],
-            self.cores,
+            self.fitted, self.layout, sample.sequencer, cycles, self.commands, self._first_setup.words[1:], self.cores
         ))  # fmt: skip
 
     @cached_property
