@@ -5,10 +5,10 @@
 In reading order: `statuses`, `commands` (all commands, and those for multipliers), `command` (how a command is added),
 `progress`, `options`, `output` and `complete` (shared), `usage` (refusals), `lists` (names of everything), `check`,
 `prove`, `bases` and `parameters` (of RNS designs), `rsa`, `ecc` and `ecc_build`, `vectors` (published vectors),
-`explore`, `sweep` (many cores, and their store), `recommend` (the best for a budget), `search` (the front, with few
-measurements), `mutate`, `attack` (faults in an engine), `depth` (levels of lookup tables), `asic` (cells of a library),
-`bus` and `serve` (fronts), `soc`, `bitstream`, `site` (the papers, in the terminal or as pages), `upkeep` (of this
-repository).
+`certify` (request files of ACVP, new keys), `explore`, `sweep` (many cores, and their store), `recommend` (the best for
+a budget), `search` (the front, with few measurements), `mutate`, `attack` (faults in an engine), `depth` (levels of
+lookup tables), `asic` (cells of a library), `bus` and `serve` (fronts), `soc`, `bitstream`, `site` (the papers, in the
+terminal or as pages), `upkeep` (of this repository).
 """
 
 import signal

@@ -15,6 +15,7 @@ from modmill.cli import (
     asic,
     attack,
     bases,
+    certify,
     complete,
     depth,
     ecc,
@@ -276,6 +277,9 @@ command(app, hidden=True)(upkeep.placements)
 
 command(rsa.app, "rsa check rsa-core --short")(checks.check)
 command(rsa.app, "rsa vectors --count 10", name="vectors")(vectors.rsa_vectors)
+command(rsa.app, "rsa keygen --bits 2048 --engine rsa-core -o key.pem", name="keygen")(certify.rsa_keygen)
+command(ecc.app, "ecc keygen P-256 --engine ecc-core -o key.pem", name="keygen")(certify.ecc_keygen)
+command(app, "acvp request.json --engine ecc-core -o response.json")(certify.acvp)
 command(ecc.app, "ecc build --curve P-256 --operation multiply-base -o ecc-core")(ecc_build.build)
 command(ecc.app, "ecc check ecc-core")(checks.check)
 command(ecc.app, "ecc race P-256", "ecc race X25519 --multiplier pseudo-mersenne --route")(ecc_build.race)

@@ -71,9 +71,9 @@ def ecdh(
     from modmill.engines.ecc import ecdh as protocol
 
     own, other = _pair(key, peer, passphrase)
-    ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates)
+    ecc = find_ecc(engine, own.curve, blind_scalar, blind_coordinates)
     write(protocol.exchange(ecc, [(own.scalar, _point(ecc, other))])[0], output)
-    _report(ecc)
+    report(ecc)
 
 
 @command(
@@ -98,10 +98,10 @@ def ecdsa_sign(
     from modmill.engines.ecc import ecdsa
 
     own = _key(key, passphrase)
-    ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
+    ecc = find_ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
     (signature,) = ecdsa.sign(ecc, [(own.scalar, message.read_bytes())], hash_name, nonce, low_s=low_s)
     write(ecdsa.encode(own.curve, signature, form), output)
-    _report(ecc, order=True)
+    report(ecc, order=True)
 
 
 @command(run, "ecc run ecdsa-verify key.pem --message file --signature signature", name="ecdsa-verify")
@@ -119,11 +119,11 @@ def ecdsa_verify(
     from modmill.engines.ecc import ecdsa
 
     theirs = _key(key, passphrase)
-    ecc = _ecc(engine, theirs.curve)
+    ecc = find_ecc(engine, theirs.curve)
     Q = _point(ecc, theirs)
     numbers = ecdsa.decode(theirs.curve, signature.read_bytes(), form)
     (good,) = ecdsa.verify(ecc, [(Q, message.read_bytes(), numbers)], hash_name, low_s=low_s)
-    _report(ecc, order=True)
+    report(ecc, order=True)
     signature_verdict(good)
 
 
@@ -146,10 +146,10 @@ def _ladder(name: str) -> None:
         own, other = _pair(key, peer, passphrase)
         if name not in own.curve.aliases:
             raise UnsupportedError(f"{name} needs a key of its own curve; this key is on {own.curve.title}")
-        ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates)
+        ecc = find_ecc(engine, own.curve, blind_scalar, blind_coordinates)
         public = other.public or public_u(ecc, [other.private])[0]
         write(exchange_u(ecc, [(own.private, public)], allow_zero=allow_zero)[0], output)
-        _report(ecc)
+        report(ecc)
 
     exchange.__doc__ = f"Compute the raw shared secret of two {name} keys."
     word = name.lower()
@@ -177,10 +177,10 @@ def eddsa_sign(
     from modmill.engines.ecc import eddsa
 
     own = _key(key, passphrase)
-    ecc = _ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
+    ecc = find_ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
     (signature,) = eddsa.sign(ecc, [(own.private, message.read_bytes())], context.encode(), prehash)
     write(signature, output)
-    _report(ecc, order=True)
+    report(ecc, order=True)
 
 
 @command(run, "ecc run eddsa-verify key.pem --message file --signature signature", name="eddsa-verify")
@@ -197,11 +197,11 @@ def eddsa_verify(
     from modmill.engines.ecc import eddsa
 
     theirs = _key(key, passphrase)
-    ecc = _ecc(engine, theirs.curve)
+    ecc = find_ecc(engine, theirs.curve)
     public = theirs.public or eddsa.public(ecc, [theirs.private])[0]
     item = public, message.read_bytes(), signature.read_bytes()
     (good,) = eddsa.verify(ecc, [item], context.encode(), prehash)
-    _report(ecc, order=True)
+    report(ecc, order=True)
     signature_verdict(good)
 
 
@@ -288,10 +288,10 @@ def read_curve(text: str, *, pairing: bool = False) -> Curve:
     return parse_curve(text, pairing=pairing)
 
 
-def _engine(text: str, curve: Curve) -> PointEngine:
+def _engine(text: str, curve: Curve, modelled: bool) -> PointEngine:
     """The engine named by ``--engine``, for a curve."""
     from modmill.contract import UnsupportedError
-    from modmill.cores.ecc.engine import RtlPointEngine
+    from modmill.cores.ecc.engine import ExactPointEngine, RtlPointEngine
     from modmill.cores.ecc.machine import read
     from modmill.engines.ecc.blinding import ReferenceEngine
 
@@ -305,13 +305,16 @@ def _engine(text: str, curve: Curve) -> PointEngine:
         raise UnsupportedError(f"the core in {text} is only for arithmetic, not for keys: {core.curve.unsuited()}")
     if core.curve != curve:
         raise UnsupportedError(f"the core in {text} is for {core.curve.title}, the key for {curve.title}")
-    return RtlPointEngine(core)
+    return ExactPointEngine(core) if modelled else RtlPointEngine(core)
 
 
-def _ecc(engine: str, curve: Curve, blind: int = 0, coordinates: bool = False, check: bool = True) -> Ecc:
+def find_ecc(
+    engine: str, curve: Curve, blind: int = 0, coordinates: bool = False, check: bool = True, *, modelled: bool = False
+) -> Ecc:
+    """The protocols on the engine named by ``--engine``. ``modelled``: interpret a core's programs, not its Verilog."""
     from modmill.engines.ecc.blinding import Ecc, HostOrder
 
-    found = _engine(engine, curve)
+    found = _engine(engine, curve, modelled)
     order = getattr(found, "order", HostOrder())
     return Ecc(found, blind_scalar=blind, blind_coordinates=coordinates, check=check, order=order)
 
@@ -337,7 +340,7 @@ def _point(ecc: Ecc, key: Key) -> Point:
     return ecc.multiply_base([key.scalar])[0] if key.public is None else key.point
 
 
-def _report(ecc: Ecc, order: bool = False) -> None:
+def report(ecc: Ecc, order: bool = False) -> None:
     """Print on stderr a line for each item of an engine's ``work``, and where the arithmetic modulo the order ran."""
     work = getattr(ecc.engine, "work", ())
     for piece in work:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -95,6 +96,13 @@ def write(data: bytes, output: Path | None) -> None:
     else:
         output.write_bytes(data)
         note(f"{output}: {len(data):,} bytes")
+
+
+def write_private(data: bytes, output: Path | None) -> None:
+    """The same for a private key: a new file can be read by its owner only."""
+    if output is not None:
+        os.close(os.open(output, os.O_WRONLY | os.O_CREAT, 0o600))
+    write(data, output)
 
 
 def passphrase_of(file: Path | None) -> str | None:

@@ -227,7 +227,7 @@ def run(
         raise UnsupportedError("give exactly one of --decrypt, --encrypt, --sign and --verify")
     if (verify is None) != (signature is None):
         raise UnsupportedError("--verify and --signature must be given together")
-    machine = _engine(engine, multiplier, sets, method=method, window=window, threads=threads, io=io)
+    machine = find_engine(engine, multiplier, sets, method=method, window=window, threads=threads, io=io)
     show(f"computing with {engine}")
     rsa = Rsa(machine, crt=crt, blind_message=blind_message, blind_exponent=blind_exponent)
     key = padded.read_key(key_file.read_bytes(), passphrase_of(passphrase))
@@ -236,7 +236,7 @@ def run(
     signed = padding or "pss", hash_name, mask_hash, salt
     if verify is not None and signature is not None:
         good = padded.verify(rsa, key, data, signature.read_bytes(), *signed)
-        _report(machine)
+        report(machine)
         signature_verdict(good)
         return
     if sign is not None:
@@ -246,7 +246,7 @@ def run(
     else:
         out = padded.encrypt(rsa, key, data, *sealed)
     write(out, output)
-    _report(machine)
+    report(machine)
 
 
 @command(app, "rsa setup rsa-core -m 2^1024-105")
@@ -263,8 +263,8 @@ def setup(
         print(f"{word:0{-(-core.layout.word // 4)}x}")
 
 
-def _engine(name: str, multiplier: str, sets: list[str], **options: Any) -> Engine:
-    """The engine of that name around a multiplier, or the engine in that folder.
+def find_engine(name: str, multiplier: str, sets: list[str], *, modelled: bool = False, **options: Any) -> Engine:
+    """The engine of that name around a multiplier, or the engine in that folder; ``modelled`` as in `Stored`.
 
     Raises UnsupportedError for a multiplier or settings beside a folder.
     """
@@ -276,10 +276,10 @@ def _engine(name: str, multiplier: str, sets: list[str], **options: Any) -> Engi
         return engine_for(name, multiplier or DEFAULT, parse_set(sets), **options)
     if multiplier or sets:
         raise UnsupportedError(f"the engine in {name} has a fixed multiplier; omit --multiplier and --set")
-    return Stored.read(name)
+    return Stored.read(name, modelled=modelled)
 
 
-def _report(machine: object) -> None:
+def report(machine: object) -> None:
     """Print the work of the simulated hardware on stderr."""
     for work in getattr(machine, "work", ()):
         note(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Labels of PEM files (RFC 7468): the text after ``-----BEGIN``, which names the content of a block."""
+"""PEM files (RFC 7468): their labels, the text after ``-----BEGIN``, which names the content of a block,
+and how private keys in them are encrypted."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 from modmill.contract import UnsupportedError
 from modmill.numbers.shown import shortened
 
+ENCRYPTION = "PBKDF2WithHMAC-SHA512AndAES256-CBC"
+"""How a private key with a passphrase is encrypted, in PyCryptodome's words."""
 _BEGIN = re.compile(rb"-----BEGIN ([^\r\n]*?)-----")
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Point engine and arithmetic modulo the curve's order on the simulated RTL of a coprocessor."""
+"""Point engine and arithmetic modulo the curve's order on a coprocessor: its simulated RTL, or its programs interpreted
+with the bit-exact algorithm of its multiplier."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 from modmill.contract import UnsupportedError
 from modmill.cores.ecc.machine import EccCore
 from modmill.engines.ecc.blinding import HostOrder, OrderArithmetic, PointEngine, Run
+from modmill.engines.ecc.points import BLIND
+from modmill.engines.microcode.interpreter import exact, run
 from modmill.numbers.curves.affine import Curve
 
 
@@ -39,6 +42,19 @@ def simulated(core: EccCore, operation: str, runs: Sequence[Run], work: list[Wor
     return found.results
 
 
+def interpreted(core: EccCore, operation: str, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+    """Interpret the core's program of an operation with its multiplier's bit-exact algorithm. Raises UnsupportedError
+    as `EccCore.job` does, and Fault as `run` does."""
+    held = core.held[core.number(operation)]
+    fitted = core.fitted if held.modulus == core.curve.p else core.fitted.at(held.modulus)
+    contract, unit = fitted.contract(core.io), core.unit(core.layout.threads)
+    product = exact(fitted, contract)
+    return [
+        run(held.instructions.program, unit, contract, {BLIND: 1, **given}, held.made.digits(*scalars), product)
+        for scalars, given in runs
+    ]
+
+
 @dataclass(frozen=True)
 class RtlPointEngine(PointEngine):
     """A `PointEngine` that simulates ``core``. ``work``: list of calls, with simulated cycles from the last word of a
@@ -57,34 +73,44 @@ class RtlPointEngine(PointEngine):
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
         if bits > self.core.bits:
             raise UnsupportedError(f"scalars of this core must have at most {self.core.bits} bits, got {bits}")
+        return self.run(operation, runs)
+
+    def run(self, operation: str, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        """Results of runs of any operation of the core, modulo p or n."""
         return simulated(self.core, operation, runs, self.work)
 
     @property
     def order(self) -> OrderArithmetic:
         """Arithmetic modulo the order: on the core if it has programs for it, else on the host, with the reason."""
         if self.core.order:
-            return RtlOrder(self.core, self.work)
+            return CoreOrder(self)
         if self.core.contract.load is None:
             return HostOrder("host; the core's modulus is built in")
         return HostOrder("host; the core was built without it")
 
 
 @dataclass(frozen=True)
-class RtlOrder(OrderArithmetic):
-    """An `OrderArithmetic` that simulates ``core``, with n loaded after p; ``work`` as in `RtlPointEngine`.
+class ExactPointEngine(RtlPointEngine):
+    """The same without simulation: it interprets the core's programs, as `interpreted` does. ``work`` stays empty."""
 
-    Raises UnsupportedError for another order than that of the core's curve.
-    """
+    def run(self, operation: str, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        return interpreted(self.core, operation, runs)
 
-    core: EccCore
-    work: list[Work] = field(default_factory=list)
+
+@dataclass(frozen=True)
+class CoreOrder(OrderArithmetic):
+    """An `OrderArithmetic` on the core of ``engine``, with n loaded after p. Raises UnsupportedError for another order
+    than that of the core's curve."""
+
+    engine: RtlPointEngine
 
     @property
     def where(self) -> str:
         """Text: this core, and the length of the message that loads n."""
-        return f"this core, loaded with n by a message of {len(self.core.setup(self.core.curve.n)):,} words"
+        core = self.engine.core
+        return f"this core, loaded with n by a message of {len(core.setup(core.curve.n)):,} words"
 
     def results(self, n: int, operation: str, runs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
-        if n != self.core.curve.n:
-            raise UnsupportedError(f"the core computes modulo the order of {self.core.curve.title} only")
-        return simulated(self.core, operation, [((), given) for given in runs], self.work)
+        if n != self.engine.curve.n:
+            raise UnsupportedError(f"the core computes modulo the order of {self.engine.curve.title} only")
+        return self.engine.run(operation, [((), given) for given in runs])

@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import UnsupportedError
-from modmill.cores.rsa.circuit import read_any
+from modmill.contract import Contract, UnsupportedError
+from modmill.cores.rsa.circuit import CircuitCore, read_any
 from modmill.cores.rsa.machine import PUBLIC, EngineCore, engine, uniform
-from modmill.design import IO
+from modmill.design import IO, DesignInstance
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
 from modmill.engines.rsa.rsa import Engine, Modelled
@@ -59,14 +59,18 @@ def engine_for(
     if kind == "rtl":
         return Simulated(design, given, method, window, threads, io)
 
-    def fit(p: int) -> Any:
+    def fit(p: int) -> tuple[Contract, Callable[[int, int], int] | None]:
         fitted = find_design(design).fit(p, **given)
         contract = fitted.contract(io)
-        canonical = contract.result_bound <= 1  # the binary form ends with a canonical result
-        exact = (lambda a, b: fitted.multiply(a, b) % p) if canonical else fitted.multiply
-        return contract, exact if kind == "exact" else None
+        return contract, exact(fitted, contract) if kind == "exact" else None
 
     return Modelled(fit, lambda converted: uniform(method, window, converted))
+
+
+def exact(fitted: DesignInstance, contract: Contract) -> Callable[[int, int], int]:
+    """The bit-exact product of a design in the form of a contract."""
+    canonical = contract.result_bound <= 1  # the binary form ends with a canonical result
+    return (lambda a, b: fitted.multiply(a, b) % contract.p) if canonical else fitted.multiply
 
 
 @dataclass(frozen=True)
@@ -100,31 +104,65 @@ def simulated(
 class Stored:
     """The engine in a folder, simulated with the folder's Verilog. ``work``: list of calls.
 
-    It computes powers with secret exponents. The host computes powers with public exponents, by Python's integers.
-    Raises UnsupportedError for a modulus that the engine cannot load, and for exponents that are too long for it.
+    It computes powers with secret exponents. The host computes powers with public exponents, by Python's integers; with
+    ``whole`` the engine does if it is as wide as the modulus. ``modelled``: interpret the engine's programs with its
+    multiplier's bit-exact algorithm instead of the simulation. Raises UnsupportedError for a modulus that the engine
+    cannot load, for exponents that are too long for it, and for the model of a circuit.
     """
 
     core: EngineCore
     work: list[Work] = field(default_factory=list)
+    whole: bool = False
+    modelled: bool = False
 
     @classmethod
-    def read(cls, folder: str | Path) -> Stored:
+    def read(cls, folder: str | Path, *, whole: bool = False, modelled: bool = False) -> Stored:
         """Read a folder that `modmill rsa build` wrote. Raises ValueError if Verilog or record were edited."""
-        return cls(read_any(folder))
+        return cls(read_any(folder), whole=whole, modelled=modelled)
+
+    @property
+    def width(self) -> int:
+        """Bits of the longest modulus."""
+        return self.core.fitted.p.bit_length()
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
         """Powers by program 0."""
-        width = self.core.fitted.p.bit_length()
-        if modulus.bit_length() > width:
+        if modulus.bit_length() > self.width:
             raise UnsupportedError(
-                f"moduli of this engine must have at most {width} bits, got {modulus.bit_length()}: with CRT they are "
-                "the primes of the key, without CRT its modulus"
+                f"moduli of this engine must have at most {self.width} bits, got {modulus.bit_length()}: with CRT they "
+                "are the primes of the key, without CRT its modulus"
             )
-        return simulated(self.core, modulus, 0, pairs, bits, self.work)
+        if not self.modelled:
+            return simulated(self.core, modulus, 0, pairs, bits, self.work)
+        if bits > self.core.exponent_bits:
+            raise UnsupportedError(
+                f"exponents of this engine must have at most {self.core.exponent_bits} bits, got {bits}"
+            )
+        return self._model.secret(modulus, pairs, bits)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
-        """Powers on the host."""
-        return [pow(base, exponent, modulus) for base in bases]
+        """Powers by program 1 for 65537 and by program 0 for others, or on the host."""
+        if not self.whole or modulus.bit_length() > self.width:
+            return [pow(base, exponent, modulus) for base in bases]
+        pairs = [(base, exponent) for base in bases]
+        if exponent != PUBLIC:
+            return self.secret(modulus, pairs, exponent.bit_length())
+        if self.modelled:
+            return self._model.public(modulus, bases, exponent)
+        return simulated(self.core, modulus, 1, pairs, exponent.bit_length(), self.work)
+
+    @cached_property
+    def _model(self) -> Modelled:
+        core = self.core
+        if isinstance(core, CircuitCore):
+            raise UnsupportedError("the circuit has no model that is interpreted; simulate its Verilog")
+
+        def fit(p: int) -> tuple[Contract, Callable[[int, int], int]]:
+            fitted = core.at(p)
+            contract = core.contract_at(fitted)
+            return contract, exact(fitted, contract)
+
+        return Modelled(fit, lambda converted: uniform(core.method, core.window, converted))
 
 
 @dataclass

@@ -33,7 +33,7 @@ HASHES = {
     )
 }  # fmt: skip
 """Names of hashes on the command line, and in `hashlib`."""
-_SHAKE = {"shake128": 32, "shake256": 64}
+SHAKE = {"shake128": 32, "shake256": 64}
 """Bytes of output of SHAKE (RFC 8692, Section 3)."""
 NONCES = ("deterministic", "random")
 FORMS = ("der", "raw")
@@ -45,7 +45,7 @@ Signature = tuple[int, int]
 
 def digest(name: str, message: bytes) -> bytes:
     """The hash of a message. Raises UnsupportedError for an unknown hash, and if this Python lacks it."""
-    return bytes(_new(name)(message).digest(*([_SHAKE[name]] if name in _SHAKE else [])))
+    return bytes(_new(name)(message).digest(*([SHAKE[name]] if name in SHAKE else [])))
 
 
 def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b"") -> Iterator[int]:
@@ -54,7 +54,7 @@ def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b
     ``extra``: the additional data of its Section 3.6. Raises UnsupportedError for SHAKE, for which it defines none.
     PyCryptodome is not used here: it computes only the first nonce, inside its signature, and only for its own curves.
     """
-    if hash in _SHAKE:
+    if hash in SHAKE:
         raise UnsupportedError(f"deterministic nonces need HMAC, which is not defined for {hash}: take random nonces")
     new, bits = _new(hash), n.bit_length()
     size = -(-bits // 8)
@@ -86,15 +86,16 @@ def leftmost(data: bytes, bits: int) -> int:
 
 def sign(
     ecc: Ecc, items: Sequence[tuple[int, bytes]], hash: str = "sha256", nonce: str = "deterministic", *,
-    low_s: bool = False,
+    low_s: bool = False, hashed: bool = False,
 ) -> list[Signature]:  # fmt: skip
     """The signature of each (private scalar, message). ``low_s``: take the smaller of s and n - s, as Bitcoin does.
+    ``hashed``: the messages are hashes already, and ``hash`` is only that of deterministic nonces.
 
     With ``Ecc.check`` all are verified before any is released; raises Fault if one is wrong. Raises UnsupportedError
     for a scalar out of range, an unknown hash or kind of nonce, and a curve of another form.
     """
     curve = require_weierstrass(ecc.curve)
-    hashes = [digest(hash, message) for _, message in items]
+    hashes = [message if hashed else digest(hash, message) for _, message in items]
     scalars = [require_scalar(curve, d) for d, _ in items]
     if nonce not in NONCES:
         raise UnsupportedError(f"nonces must be {' or '.join(NONCES)}, not {shortened(nonce)}")
@@ -117,14 +118,16 @@ def sign(
         raise Fault(f"r or s was zero in {_TRIES} tries; nothing is released")
     signatures = [(r, min(s, n - s) if low_s else s) for r, s in found]
     if ecc.check:
-        _check(ecc, items, signatures, hash)
+        _check(ecc, items, signatures, hash, hashed)
     return signatures
 
 
 def verify(
-    ecc: Ecc, items: Sequence[tuple[Point, bytes, Signature]], hash: str = "sha256", *, low_s: bool = False
-) -> list[bool]:
-    """Whether each (public point, message, signature) is valid. ``low_s``: reject s above n / 2.
+    ecc: Ecc, items: Sequence[tuple[Point, bytes, Signature]], hash: str = "sha256", *, low_s: bool = False,
+    hashed: bool = False,
+) -> list[bool]:  # fmt: skip
+    """Whether each (public point, message, signature) is valid. ``low_s``: reject s above n / 2. ``hashed``: the
+    messages are hashes already.
 
     Raises UnsupportedError for a public point that is neutral, off the curve or outside the group of the base point,
     for an unknown hash, and for a curve of another form.
@@ -134,7 +137,8 @@ def verify(
     for Q in {Q for Q, _, _ in items}:
         require_point(curve, Q)
     good = [i for i, (_, _, (r, s)) in enumerate(items) if 0 < r < n and 0 < s < n and (2 * s < n or not low_s)]
-    zs = [leftmost(digest(hash, items[i][1]), n.bit_length()) % n for i in good]
+    hashes = [items[i][1] if hashed else digest(hash, items[i][1]) for i in good]
+    zs = [leftmost(each, n.bit_length()) % n for each in hashes]
     both = ecc.order.quotients(n, [(items[i][2][1], z, items[i][2][0]) for i, z in zip(good, zs, strict=True)])
     points = ecc.multiply_two(both, [items[i][0] for i in good])
     right = {i for i, P in zip(good, points, strict=True) if P is not None and P[0] % n == items[i][2][0]}
@@ -184,10 +188,11 @@ def _random(ecc: Ecc, n: int) -> Iterator[int]:
         yield 1 + ecc.below(n - 1)
 
 
-def _check(ecc: Ecc, items: Sequence[tuple[int, bytes]], signatures: Sequence[Signature], hash: str) -> None:
+def _check(
+    ecc: Ecc, items: Sequence[tuple[int, bytes]], signatures: Sequence[Signature], hash: str, hashed: bool
+) -> None:
     keys = list({d for d, _ in items})
     publics = dict(zip(keys, ecc.multiply_base(keys), strict=True))
-    if None in publics.values() or not all(
-        verify(ecc, [(publics[d], message, one) for (d, message), one in zip(items, signatures, strict=True)], hash)
-    ):
+    whole = [(publics[d], message, one) for (d, message), one in zip(items, signatures, strict=True)]
+    if None in publics.values() or not all(verify(ecc, whole, hash, hashed=hashed)):
         raise Fault("a signature failed its verification; nothing is released")

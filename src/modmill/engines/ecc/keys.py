@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Keys of elliptic curves in PEM and DER files, read with PyCryptodome's PEM, PKCS#8 and ASN.1 parsers.
+"""Keys of elliptic curves in PEM and DER files, read and written with PyCryptodome's PEM, PKCS#8 and ASN.1.
 
     private   PKCS#8, encrypted or not (RFC 5958); ECPrivateKey (RFC 5915); for the four RFC 7748 curves RFC 8410
     public    SubjectPublicKeyInfo (RFC 5480, RFC 8410)
@@ -23,7 +23,7 @@ from modmill.contract import UnsupportedError
 from modmill.engines.ecc import eddsa
 from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, require_point, require_scalar, require_weierstrass
 from modmill.engines.ecc.ecdh import public_u
-from modmill.engines.pem import require_label
+from modmill.engines.pem import ENCRYPTION, require_label
 from modmill.numbers.curves.affine import Curve, Edwards, Point, Weierstrass
 from modmill.numbers.curves.encoding import decode_sec1, edwards_size
 from modmill.numbers.curves.named import curve_of_oid
@@ -100,6 +100,28 @@ def read_curve(data: bytes, *, pairing: bool = False) -> Curve:
         return read_key(data).curve
     with _decoding("curve parameters"):
         return _curve(PEM.decode(found[0])[0], pairing=pairing)
+
+
+def write_key(key: Key, passphrase: str | None = None) -> bytes:
+    """A private key as PKCS#8 in PEM, encrypted if there is a passphrase.
+
+    Raises UnsupportedError for a public key, a curve without an object identifier, and an empty passphrase.
+    """
+    curve, named = key.curve, isinstance(key.curve, Weierstrass)
+    if not curve.oid:
+        raise UnsupportedError(f"{curve.title} has no object identifier, by which a key file could name it")
+    oid, parameters = (_EC, DerObjectId(curve.oid)) if named else (curve.oid, None)
+    if passphrase == "":
+        raise UnsupportedError("the passphrase is empty; omit it for a file that is not encrypted")
+    halves: list[int | DerObject] = [1, DerOctetString(key.private)]
+    if key.public is not None:
+        halves.append(DerBitString(key.public, explicit=1))
+    inner = DerSequence(halves) if named else DerOctetString(key.private)
+    der = PKCS8.wrap(
+        inner.encode(), oid, passphrase=passphrase.encode() if passphrase else None,
+        protection=ENCRYPTION if passphrase else None, key_params=parameters,
+    )  # fmt: skip
+    return f"{PEM.encode(der, 'ENCRYPTED PRIVATE KEY' if passphrase else 'PRIVATE KEY')}\n".encode()
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from Crypto.PublicKey import RSA
 from Crypto.Signature import pkcs1_15, pss
 
 from modmill.contract import UnsupportedError
-from modmill.engines.pem import require_label
+from modmill.engines.pem import ENCRYPTION, require_label
 from modmill.engines.rsa.rsa import PrivateKey, PublicKey, Rsa
 from modmill.numbers.shown import shortened
 
@@ -53,6 +53,14 @@ def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateK
     if not found.has_private():
         return PublicKey(n, e)
     return PrivateKey(n, e, int(found.d), int(found.p), int(found.q))
+
+
+def write_key(key: PrivateKey, passphrase: str | None = None) -> bytes:
+    """The key as PKCS#8 in PEM, encrypted if there is a passphrase. Raises UnsupportedError for an empty passphrase."""
+    if passphrase == "":
+        raise UnsupportedError("the passphrase is empty; omit it for a file that is not encrypted")
+    made = RSA.construct((key.n, key.e, key.d, key.p, key.q))
+    return bytes(made.export_key("PEM", passphrase, pkcs=8, protection=ENCRYPTION if passphrase else None)) + b"\n"
 
 
 def require_private(key: PublicKey) -> PrivateKey:

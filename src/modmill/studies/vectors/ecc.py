@@ -20,12 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from modmill.contract import UnsupportedError
-from modmill.cores.ecc.engine import RtlPointEngine
+from modmill.cores.ecc.engine import ExactPointEngine, RtlPointEngine
 from modmill.cores.ecc.machine import ecc, takes_order
 from modmill.engines.ecc.blinding import NUMBERS, Ecc, HostOrder, OrderArithmetic, PointEngine, Run
-from modmill.engines.ecc.order_engine import MicrocodeOrder
-from modmill.engines.ecc.point_engine import OPERATIONS, MicrocodePointEngine
-from modmill.engines.microcode.interpreter import exact
+from modmill.engines.ecc.point_engine import OPERATIONS
 from modmill.flow import tools
 from modmill.numbers.curves.affine import Curve, Montgomery
 from modmill.numbers.curves.named import CURVES
@@ -234,14 +232,8 @@ def machine(
         engine = RtlPointEngine(core)
         batch, tool = core.layout.threads * core.cores, f"verilator {tools.version('verilator')}"
         return Machine(engine, batch, tool, about, engine.order if order else None)
-    unit, fitted, contract = core.unit(core.layout.threads), core.fitted, core.contract
-    points = MicrocodePointEngine(curve, contract, unit, core.shape, lambda _: exact(fitted, contract))
-    modulo_n = None
-    if order:
-        loaded = fitted.at(curve.n)
-        of_n = loaded.contract(core.io)
-        modulo_n = MicrocodeOrder(lambda _: of_n, unit, lambda _: exact(loaded, of_n))
-    return Machine(points, 1, f"modmill {__version__}", about, modulo_n)
+    points = ExactPointEngine(core)
+    return Machine(points, 1, f"modmill {__version__}", about, points.order if order else None)
 
 
 def check(
