@@ -59,6 +59,20 @@ def test_exchange_with_cryptography(place, kind):
     assert done("ecdh", "theirs.pem", "--peer", "ours.pem") == secret
 
 
+def test_sm2_and_new_keys(place):
+    """The key of `ecc keygen` signs, and a file of a private key is its owner's."""
+    made = modmill("ecc", "keygen", "SM2", "-o", "sm2.pem", cwd=place)
+    assert made.returncode == 0, made.stderr
+    assert (place / "sm2.pem").stat().st_mode & 0o77 == 0
+    save(place, "other", make("P-256"))
+    options = "--message", "message", "--id", "alice"
+    done("sm2-sign", "sm2.pem", *options, "--nonce", "hedged", "-o", "signature")
+    assert done("sm2-verify", "sm2.pem", *options, "--signature", "signature") == b"the signature is right\n"
+    wrong = done("sm2-verify", "sm2.pem", *options[:2], "--signature", "signature", status=1)
+    assert wrong == b"the signature is wrong\n"
+    assert "need the curve SM2" in refused("ecc", "run", "sm2-sign", "other.pem", *options[:2], cwd=place)
+
+
 @pytest.mark.parametrize("kind", sorted(EC))
 def test_ecdsa_with_cryptography(place, kind):
     key = save(place, "key", make(kind))

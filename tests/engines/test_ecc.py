@@ -274,7 +274,7 @@ def test_names_that_are_none():
     ecc = Ecc(ReferenceEngine(P256))
     with pytest.raises(UnsupportedError, match=r"hash must be one of sha1, .* not 'md5'"):
         ecdsa.sign(ecc, [(1, b"")], "md5")
-    with pytest.raises(UnsupportedError, match="deterministic or random, not 'zero'"):
+    with pytest.raises(UnsupportedError, match="nonces must be one of deterministic, hedged, random, not 'zero'"):
         ecdsa.sign(ecc, [(1, b"")], nonce="zero")
     with pytest.raises(UnsupportedError, match="must be one of der, raw, not 'pem'"):
         ecdsa.encode(P256, (1, 1), "pem")

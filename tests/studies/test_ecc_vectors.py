@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from marks import long
 from modmill.cli.commands import app
 from modmill.contract import UnsupportedError
+from modmill.cores.ecc.engine import CoreOrder
 from modmill.engines.ecc.blinding import ReferenceEngine
-from modmill.engines.ecc.order_engine import MicrocodeOrder
 from modmill.numbers.curves.named import find_curve
 from modmill.report.rows import read
 from modmill.studies.vectors import ecc as study
@@ -55,7 +55,7 @@ def test_a_sample_bit_by_bit(name, tmp_path):
 )  # fmt: skip
 def test_signatures_with_arithmetic_modulo_n_by_the_engine(name, file, operation, tmp_path, monkeypatch):
     """Verification, and signatures whose numbers follow from the engine's own points; a wrong result is caught."""
-    results, did = MicrocodeOrder.results, set()
+    results, did = CoreOrder.results, set()
     chosen = [
         replace(one, cases=tuple(case for case in one.cases if study.asked(one.curve, case))[:2])
         for one in study.select([find_curve(name)], 0, [file])
@@ -67,7 +67,7 @@ def test_signatures_with_arithmetic_modulo_n_by_the_engine(name, file, operation
             did.add(given[2])
             return [(x ^ spoil, *rest) for x, *rest in results(*given)]
 
-        monkeypatch.setattr(MicrocodeOrder, "results", spoilt)
+        monkeypatch.setattr(CoreOrder, "results", spoilt)
         return found(chosen, lambda curve: study.machine(curve, "exact", "montgomery-array", order=True), tmp_path)
 
     (right,), (wrong,) = outcomes(0), outcomes(1)

@@ -48,6 +48,8 @@ BlindCoordinates = Annotated[
 Check = Annotated[bool, typer.Option("--check/--no-check", help="Verify a signature before it is released.")]
 Hash = Annotated[str, typer.Option("--hash", help="Hash of the message.")]
 Form = Annotated[str, typer.Option("--form", help="der, or raw: r followed by s.")]
+Nonce = Annotated[str, typer.Option(help="deterministic (RFC 6979), hedged (the same with random data), or random.")]
+Identity = Annotated[str, typer.Option("--id", help="The signer's identity; default: that of GM/T 0009.")]
 LowS = Annotated[bool, typer.Option("--low-s/--any-s", help="Only s up to n / 2, as in Bitcoin.")]
 AllowZero = Annotated[
     bool, typer.Option("--allow-zero/--no-allow-zero", help="Release an all-zero secret (peer of small order).")
@@ -84,7 +86,7 @@ def ecdsa_sign(
     key: Private,
     message: Message,
     hash_name: Hash = "sha256",
-    nonce: Annotated[str, typer.Option(help="deterministic (RFC 6979) or random.")] = "deterministic",
+    nonce: Nonce = "deterministic",
     form: Form = "der",
     low_s: LowS = False,
     check: Check = True,
@@ -124,6 +126,52 @@ def ecdsa_verify(
     numbers = ecdsa.decode(theirs.curve, signature.read_bytes(), form)
     (good,) = ecdsa.verify(ecc, [(Q, message.read_bytes(), numbers)], hash_name, low_s=low_s)
     report(ecc, order=True)
+    signature_verdict(good)
+
+
+@command(run, "ecc run sm2-sign key.pem --message file --id alice -o signature", name="sm2-sign")
+def sm2_sign(
+    key: Private,
+    message: Message,
+    identity: Identity = "",
+    nonce: Nonce = "deterministic",
+    form: Form = "der",
+    check: Check = True,
+    passphrase: Passphrase = None,
+    engine: Engine = "reference",
+    blind_scalar: BlindScalar = 0,
+    blind_coordinates: BlindCoordinates = False,
+    output: File = None,
+) -> None:
+    """Sign a file with SM2 and SM3."""
+    from modmill.engines.ecc import ecdsa, sm2
+
+    own = _key(key, passphrase)
+    ecc = find_ecc(engine, own.curve, blind_scalar, blind_coordinates, check)
+    (signature,) = sm2.sign(ecc, [(own.scalar, message.read_bytes())], identity.encode() or sm2.ID, nonce)
+    write(ecdsa.encode(own.curve, signature, form), output)
+    report(ecc, order=True)
+
+
+@command(run, "ecc run sm2-verify key.pem --message file --id alice --signature signature", name="sm2-verify")
+def sm2_verify(
+    key: Public,
+    message: Message,
+    signature: SignatureFile,
+    identity: Identity = "",
+    form: Form = "der",
+    passphrase: Passphrase = None,
+    engine: Engine = "reference",
+) -> None:
+    """Verify a file's SM2 signature; status 1 if it is wrong."""
+    from modmill.engines.ecc import ecdsa, sm2
+
+    theirs = _key(key, passphrase)
+    ecc = find_ecc(engine, theirs.curve)
+    numbers = ecdsa.decode(theirs.curve, signature.read_bytes(), form)
+    item = _point(ecc, theirs), message.read_bytes(), numbers
+    (good,) = sm2.verify(ecc, [item], identity.encode() or sm2.ID)
+    report(ecc)
     signature_verdict(good)
 
 

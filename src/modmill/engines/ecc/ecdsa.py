@@ -29,15 +29,17 @@ from modmill.numbers.shown import shortened
 HASHES = {
     name: name.replace("-", "_").replace("shake", "shake_") for name in (
         "sha1", "sha224", "sha256", "sha384", "sha512", "sha512-224", "sha512-256",
-        "sha3-224", "sha3-256", "sha3-384", "sha3-512", "shake128", "shake256",
+        "sha3-224", "sha3-256", "sha3-384", "sha3-512", "shake128", "shake256", "sm3",
     )
 }  # fmt: skip
 """Names of hashes on the command line, and in `hashlib`."""
 SHAKE = {"shake128": 32, "shake256": 64}
 """Bytes of output of SHAKE (RFC 8692, Section 3)."""
-NONCES = ("deterministic", "random")
+NONCES = ("deterministic", "hedged", "random")
 FORMS = ("der", "raw")
-_TRIES = 64
+TRIES = 64
+_HEDGE = 32
+"""Random bytes in a hedged nonce."""
 
 Signature = tuple[int, int]
 """(r, s)."""
@@ -79,6 +81,18 @@ def nonces(n: int, d: int, hashed: bytes, hash: str = "sha256", extra: bytes = b
         V = mac(K, V)
 
 
+def draws(ecc: Ecc, d: int, hashed: bytes, hash: str, nonce: str) -> Iterator[int]:
+    """Yield nonces in [1, n) for the private scalar d and a message's hash. ``nonce``: deterministic (RFC 6979), hedged
+    (the same with random data), or random. Raises UnsupportedError for another kind, and as `nonces` does."""
+    if nonce not in NONCES:
+        raise UnsupportedError(f"nonces must be one of {', '.join(NONCES)}, not {shortened(nonce)}")
+    n = ecc.curve.n
+    if nonce == "random":
+        return iter(lambda: 1 + ecc.below(n - 1), 0)
+    extra = ecc.below(1 << 8 * _HEDGE).to_bytes(_HEDGE, "big") if nonce == "hedged" else b""
+    return nonces(n, d, hashed, hash, extra)
+
+
 def leftmost(data: bytes, bits: int) -> int:
     """The first ``bits`` bits of the data, or all if there are fewer, as a big-endian number."""
     return int.from_bytes(data, "big") >> max(0, 8 * len(data) - bits)
@@ -97,25 +111,20 @@ def sign(
     curve = require_weierstrass(ecc.curve)
     hashes = [message if hashed else digest(hash, message) for _, message in items]
     scalars = [require_scalar(curve, d) for d, _ in items]
-    if nonce not in NONCES:
-        raise UnsupportedError(f"nonces must be {' or '.join(NONCES)}, not {shortened(nonce)}")
-    draws = [
-        nonces(curve.n, d, hashed, hash) if nonce == "deterministic" else _random(ecc, curve.n)
-        for d, hashed in zip(scalars, hashes, strict=True)
-    ]
+    sources = [draws(ecc, d, hashed, hash, nonce) for d, hashed in zip(scalars, hashes, strict=True)]
     n, found = curve.n, [(0, 0)] * len(items)
-    for _ in range(_TRIES):  # r or s is zero with probability of about 1 / n
+    for _ in range(TRIES):  # r or s is zero with probability of about 1 / n
         todo = [i for i, signature in enumerate(found) if not all(signature)]
         if not todo:
             break
-        ks = [next(draws[i]) for i in todo]
+        ks = [next(sources[i]) for i in todo]
         rs = [P[0] % n if P else 0 for P in ecc.multiply_base(ks)]
         es = [leftmost(hashes[i], n.bit_length()) % n for i in todo]
         ss = ecc.order.signatures(n, list(zip(ks, es, rs, [scalars[i] for i in todo], strict=True)))
         for i, r, s in zip(todo, rs, ss, strict=True):
             found[i] = r, s
     else:
-        raise Fault(f"r or s was zero in {_TRIES} tries; nothing is released")
+        raise Fault(f"r or s was zero in {TRIES} tries; nothing is released")
     signatures = [(r, min(s, n - s) if low_s else s) for r, s in found]
     if ecc.check:
         _check(ecc, items, signatures, hash, hashed)
@@ -181,11 +190,6 @@ def _form(form: str) -> str:
     if form not in FORMS:
         raise UnsupportedError(f"the form of a signature must be one of {', '.join(FORMS)}, not {shortened(form)}")
     return form
-
-
-def _random(ecc: Ecc, n: int) -> Iterator[int]:
-    while True:
-        yield 1 + ecc.below(n - 1)
 
 
 def _check(
