@@ -18,7 +18,7 @@ from Crypto.PublicKey import RSA
 from Crypto.Signature import pkcs1_15, pss
 
 from modmill.contract import UnsupportedError
-from modmill.engines.pem import ENCRYPTION, require_label
+from modmill.engines.pem import ENCRYPTION, require_affordable, require_label
 from modmill.engines.rsa.rsa import PrivateKey, PublicKey, Rsa
 from modmill.numbers.shown import shortened
 
@@ -42,6 +42,7 @@ def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateK
     `PrivateKey` do.
     """
     require_label(data, _LABELS)
+    require_affordable(data)
     try:
         found = RSA.import_key(data, passphrase)
     except (ValueError, IndexError, TypeError) as error:

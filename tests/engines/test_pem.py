@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A key file that states hours of work for its passphrase is refused at once."""
+
+import time
+
+import pytest
+from Crypto.IO import PEM, PKCS8
+from Crypto.Util.asn1 import DerSequence
+
+from modmill.contract import UnsupportedError
+from modmill.engines.ecc import keys
+from modmill.engines.pem import require_affordable
+from modmill.engines.rsa import padding
+
+EC = "1.2.840.10045.2.1"
+
+
+def sealed(protection, **options):
+    """An encrypted PKCS#8 file in DER, cheap to make."""
+    return PKCS8.wrap(b"key", EC, b"secret", protection, {"salt_size": 16, **options}, None)
+
+
+PBKDF2, SCRYPT = "PBKDF2WithHMAC-SHA256AndAES128-CBC", "scryptAndAES128-CBC"
+
+
+def openssh(rounds):
+    """The start of a file of OpenSSH."""
+
+    def string(data):
+        return len(data).to_bytes(4, "big") + data
+
+    options = string(b"salt" * 4) + rounds.to_bytes(4, "big")
+    raw = b"openssh-key-v1\0" + string(b"aes256-ctr") + string(b"bcrypt") + string(options) + bytes(4)
+    return PEM.encode(raw, "OPENSSH PRIVATE KEY").encode()
+
+
+def pbkdf2(count):
+    """A file that states this number of passes; it is made with one pass, and of no use."""
+    der = DerSequence().decode(sealed(PBKDF2, iteration_count=1))
+    oid, parameters = DerSequence().decode(der[0])
+    derivation, cipher = DerSequence().decode(parameters)
+    name, options = DerSequence().decode(derivation)
+    salt, _, *rest = DerSequence().decode(options)
+    derivation = DerSequence([name, DerSequence([salt, count, *rest])])
+    return DerSequence([DerSequence([oid, DerSequence([derivation, cipher])]), der[1]]).encode()
+
+
+def scrypt(N, r, p):
+    """The same for scrypt."""
+    der = DerSequence().decode(sealed(SCRYPT, iteration_count=2, block_size=1, parallelization=1))
+    oid, parameters = DerSequence().decode(der[0])
+    derivation, cipher = DerSequence().decode(parameters)
+    name, options = DerSequence().decode(derivation)
+    salt, _, _, _, *rest = DerSequence().decode(options)
+    derivation = DerSequence([name, DerSequence([salt, N, r, p, *rest])])
+    return DerSequence([DerSequence([oid, DerSequence([derivation, cipher])]), der[1]]).encode()
+
+
+@pytest.mark.parametrize("data, message", [
+    (pbkdf2(10_000_001), "costs 10000001 passes; at most 10,000,000"), (pbkdf2(1 << 62), "passes"),
+    (scrypt(1 << 20, 8, 2), "costs 16777216 blocks of scrypt; at most 8,388,608"),
+    (openssh(1001), "costs 1001 rounds of bcrypt; at most 1,000"), (openssh((1 << 32) - 1), "rounds"),
+], ids=str)  # fmt: skip
+def test_dear_passphrases_are_refused(data, message):
+    start = time.monotonic()
+    files = [data] if b"OPENSSH" in data else [data, PEM.encode(data, "ENCRYPTED PRIVATE KEY").encode()]
+    for file in files:
+        with pytest.raises(UnsupportedError, match=message):
+            require_affordable(file)
+        for read in (padding.read_key, keys.read_key) if file is data else ():
+            with pytest.raises(UnsupportedError):
+                read(file, "secret")
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("data", [
+    pbkdf2(10_000_000), scrypt(1 << 20, 8, 1), openssh(1000), b"", b"0", b"-----BEGIN ENCRYPTED PRIVATE KEY-----",
+    b"0\x80" * 50,
+], ids=lambda data: str(len(data)))  # fmt: skip
+def test_others_are_left_to_those_who_read_them(data):
+    require_affordable(data)
