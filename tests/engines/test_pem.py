@@ -6,12 +6,13 @@ import time
 
 import pytest
 from Crypto.IO import PEM, PKCS8
-from Crypto.Util.asn1 import DerSequence
+from Crypto.Util.asn1 import DerBitString, DerObjectId, DerOctetString, DerSequence
 
 from modmill.contract import UnsupportedError
 from modmill.engines.ecc import keys
 from modmill.engines.pem import require_affordable
 from modmill.engines.rsa import padding
+from modmill.numbers.curves.named import find_curve
 
 EC = "1.2.840.10045.2.1"
 
@@ -80,3 +81,15 @@ def test_dear_passphrases_are_refused(data, message):
 ], ids=lambda data: str(len(data)))  # fmt: skip
 def test_others_are_left_to_those_who_read_them(data):
     require_affordable(data)
+
+
+def test_a_public_key_with_parameters_in_der_has_no_passphrase():
+    """Its field, order and cofactor are numbers in the same place."""
+    curve = find_curve("P-256")
+    size = curve.size
+    x, y = (c.to_bytes(size, "big") for c in curve.base)
+    a, b = (DerOctetString(c.to_bytes(size, "big")) for c in (curve.a, curve.b))
+    field = DerSequence([DerObjectId("1.2.840.10045.1.1"), curve.p])
+    parameters = DerSequence([1, field, DerSequence([a, b]), DerOctetString(b"\4" + x + y), curve.n, curve.h])
+    der = DerSequence([DerSequence([DerObjectId(EC), parameters]), DerBitString(b"\4" + x + y)]).encode()
+    assert keys.read_key(der).curve == curve

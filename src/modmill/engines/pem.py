@@ -14,7 +14,7 @@ from binascii import Error, a2b_base64
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from Crypto.Util.asn1 import DerObjectId, DerSequence
+from Crypto.Util.asn1 import DerObjectId, DerOctetString, DerSequence
 
 from modmill.contract import UnsupportedError
 from modmill.numbers.shown import shortened
@@ -52,8 +52,10 @@ def require_affordable(data: bytes) -> None:
 
 
 def _pkcs8(der: bytes) -> tuple[int, int, str]:
-    """Work, its limit and its name for EncryptedPrivateKeyInfo: an algorithm, and bytes."""
+    """Work, its limit and its name for EncryptedPrivateKeyInfo: an algorithm, and bytes. Raises ValueError for others,
+    such as a public key: an algorithm, and bits."""
     items = DerSequence().decode(der, nr_elements=2)
+    DerOctetString().decode(items[1])
     numbers, oids = [], []
     for item in _leaves(items[0]):
         if isinstance(item, int):
