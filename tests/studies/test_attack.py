@@ -24,8 +24,9 @@ from modmill.report.rows import Row
 from modmill.report.rows import read as rows_of
 from modmill.studies.attack import campaign
 from modmill.studies.attack.draw import SHARES, Draw
-from modmill.studies.attack.faults import KINDS, Place
+from modmill.studies.attack.faults import KINDS
 from modmill.studies.attack.operation import read
+from modmill.studies.attack.state import Place
 from modmill.studies.mutate import ENGINES
 
 PLACES = [Place("a", 1), Place("b", 30, low=2), Place("m", 8, 4, memory=True), Place("n", 1, 3, memory=True)]

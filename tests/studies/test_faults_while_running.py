@@ -9,8 +9,9 @@ import pytest
 from toy import ANSWERS, GIVES, TOP, TOY, UNCHECKED, WORDS
 
 from modmill.flow.tools import ToolError
-from modmill.studies.attack import faults
-from modmill.studies.attack.faults import Attacked, Fault, named
+from modmill.studies.attack import state
+from modmill.studies.attack.faults import Attacked, Fault
+from modmill.studies.attack.state import named
 
 FIRST = 1 + GIVES
 """Cycle in which the first word is given: it is accepted in cycle 1, the first in which one is offered."""
@@ -94,7 +95,7 @@ def test_faults_do_not_depend_on_those_before_them(unchecked):
 
 
 def test_a_register_that_the_list_lacks_is_noticed(monkeypatch):
-    monkeypatch.setattr(faults, "REGISTERS", faults.REGISTERS - {"$dffe"})
+    monkeypatch.setattr(state, "REGISTERS", state.REGISTERS - {"$dffe"})
     with pytest.raises(ToolError, match=r"the netlist has [34] registers and memories, the campaign [23]$"):
         named(TOY, TOP)
 

@@ -2,6 +2,7 @@
 # Copyright The Modmill authors
 """Attacks on built engines, in simulation of their netlists.
 
-In reading order: `faults` (an engine compiled for runs with one fault each), `operation` (what an engine does while it
-is attacked), `draw` (the faults of a campaign), `campaign` (faults one after another, and what came of them), `report`.
+In reading order: `state` (all registers and memories of a netlist); `faults` (an engine compiled for runs with one
+fault each), `operation` (what an engine does while it is attacked), `draw` (the faults of a campaign), `campaign`
+(faults one after another, and what came of them), `report`.
 """

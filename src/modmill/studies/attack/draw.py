@@ -14,7 +14,8 @@ from bisect import bisect
 from collections.abc import Sequence
 from itertools import accumulate
 
-from modmill.studies.attack.faults import KINDS, Fault, Place
+from modmill.studies.attack.faults import KINDS, Fault
+from modmill.studies.attack.state import Place
 
 FLIP, STUCK_0, STUCK_1, SKIP = KINDS
 SHARES = {FLIP: 6, STUCK_0: 1, STUCK_1: 1, SKIP: 2}

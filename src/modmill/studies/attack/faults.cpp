@@ -2,18 +2,11 @@
 // Copyright The Modmill authors
 //
 // Runs an engine once without a fault, then again and again with one fault each; the other half is faults.py, which
-// defines MODMILL_STATE, the registers and memories, and MODMILL_ALARM, the output that reports a fault.
+// defines MODMILL_ALARM, the output that reports a fault. state.cpp comes before.
 //
 // Everything that the model remembers lies in one structure, so a copy of it is a snapshot. The run without a fault
 // leaves one every few cycles. A run with a fault begins with the last snapshot before its fault, and ends early when
 // all registers, all memories and the position in both streams are those of a snapshot again.
-
-#include "Vmodel___024root.h"
-
-#include <algorithm>
-#include <vector>
-
-void Vmodel___024root___eval_settle(Vmodel___024root* vlSelf);
 
 struct Operation {  // the same layout stands in faults.py
     Start start;
@@ -43,16 +36,6 @@ constexpr uint64_t DRAIN = 64;        // cycles after the answer, or after an al
 constexpr uint64_t LOOP_EVERY = 4096; // cycles between two searches for a state that comes back
 constexpr uint64_t LOOP_LENGTH = 256; // cycles of each search
 
-struct Place {  // a register, or a memory of several words
-    uint8_t* data;
-    size_t stride, words;
-};
-
-template <class Word> Place place_of(Word& word) { return {reinterpret_cast<uint8_t*>(&word), sizeof(Word), 1}; }
-template <class Word, size_t depth> Place place_of(VlUnpacked<Word, depth>& memory) {
-    return {reinterpret_cast<uint8_t*>(&memory[0]), sizeof(Word), depth};
-}
-
 struct Position {  // in both streams
     uint64_t accepted = 0, taken = 0, event = 0, answered = 0, alarmed = 0;
     bool presenting = false, wrong = false;
@@ -70,9 +53,7 @@ public:
         context.randReset(2);  // registers start from random values
         context.randSeed(static_cast<int>(seeded(op.start.seed) & 0x7fffffff));
         model = std::make_unique<Vmodel>(&context);
-#define STATE(name) places.push_back(place_of(model->rootp->name));
-        MODMILL_STATE
-#undef STATE
+        places = places_of(*model);
         model->i_valid = model->o_ready = 0;
         model->i_data = 0;
         model->rst = 1;

@@ -2,9 +2,7 @@
 # Copyright The Modmill authors
 """Simulation of an engine with one fault at a time, in any bit that it remembers.
 
-The registers and memories are those of the netlist: Yosys flattens the Verilog, each register and memory gets a name of
-its own there, and the simulated text is that netlist. The C++ harness names each of them, so it does not compile if
-the model lacks one; `Attacked` compares their sizes. A fault is
+The registers and memories are those of `state`; `Attacked` compares their sizes with those of the model. A fault is
 
     flip               one bit is inverted at the start of a cycle
     stuck at 0, at 1   one bit keeps this value from a cycle on until the end
@@ -21,45 +19,19 @@ and its outcome
 from __future__ import annotations
 
 import ctypes
-import json
-import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 
 from modmill.flow import library, tools
 from modmill.flow.library import U64, U64S, Start, StartJob
-from modmill.flow.netlist import REGISTERS, Netlist
 from modmill.report.attack_tables import OUTCOMES
+from modmill.studies.attack.state import named, state_macro
 
 KINDS = ("flip", "stuck at 0", "stuck at 1", "skip")
-_STATE = "modmill_state_"
-_WRITE = "read_json named.json; check -assert; write_verilog -noattr named.v"
-_DECLARED = re.compile(rf"^(  reg(?: \[[^\]]+\])? {_STATE}\d+(?: \[[^\]]+\])?)( = [^;]+)?;", re.MULTILINE)
-_SOURCES = ("modmill.flow", "model.cpp"), ("modmill.studies.attack", "faults.cpp")
-_ANY = re.compile(r"^\s*reg\b", re.MULTILINE)
+_SOURCES = ("modmill.flow", "model.cpp"), *(("modmill.studies.attack", name) for name in ("state.cpp", "faults.cpp"))
 _SNAPSHOTS = 512
 """Maximum number of snapshots of the run without a fault."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A register (``words`` is 1) or a memory, with or without write ports. ``name``: in the source, with the instances
-    that contain it. ``low``: index of its lowest bit there: the netlist may have several registers for one of the
-    source."""
-
-    name: str
-    width: int
-    words: int = 1
-    memory: bool = False
-    low: int = 0
-
-    @property
-    def bits(self) -> int:
-        """Number of its bits."""
-        return self.width * self.words
 
 
 @dataclass(frozen=True)
@@ -85,47 +57,6 @@ class _Fault(ctypes.Structure):  # has the same layout in faults.cpp
     _fields_ = library.fields((U64, "kind place word bit cycle outcome end"))
 
 
-def named(verilog: str, top: str) -> tuple[str, list[Place]]:
-    """The flattened netlist of a text as Verilog, in which register or memory k is called ``modmill_state_k``, and the
-    places in that order. Raises ToolError if Yosys cannot read the text."""
-    netlist = Netlist.read(verilog, top)
-    places = list[Place]()
-    for name in sorted(netlist.cells):
-        cell = netlist.cells[name]
-        memory = cell["type"] == "$mem_v2"
-        if not memory and cell["type"] not in REGISTERS:
-            continue
-        label = f"{_STATE}{len(places)}"
-        if memory:
-            parameters = cell["parameters"]
-            source, parameters["MEMID"] = parameters["MEMID"].removeprefix("\\"), f"\\{label}"
-            places.append(Place(source, int(parameters["WIDTH"], 2), int(parameters["SIZE"], 2), True))
-            continue
-        old = cell["connections"]["Q"]
-        new = cell["connections"]["Q"] = netlist.fresh(len(old))
-        netlist.add("$pos", list(old), len(old), A=list(new))
-        init = "".join(netlist.initial.get(bit, "x") for bit in reversed(old))
-        attributes = {"init": init} if set(init) != {"x"} else {}
-        netlist.module["netnames"][label] = {"hide_name": 0, "bits": list(new), "attributes": attributes}
-        base, _, index = (netlist.name(old[0]) or ".".join(netlist.source(name))).partition("[")
-        low = int(index[:-1]) if index[:-1].isdigit() else 0
-        places.append(Place(base, len(old), low=low))
-    for label, net in netlist.module["netnames"].items():
-        if not label.startswith(_STATE):
-            net.get("attributes", {}).pop("init", None)
-    netlist.legalise()
-    with tempfile.TemporaryDirectory(prefix="modmill-faults-") as folder:
-        path = Path(folder)
-        (path / "named.json").write_text(json.dumps({"creator": "modmill", "modules": {top: netlist.module}}))
-        tools.run(tools.yosys("-q", "-p", _WRITE), name="yosys", cwd=path)
-        text = (path / "named.v").read_text()
-    marked, count = _DECLARED.subn(r"\1 /*verilator public_flat_rd*/\2;", text)
-    if not count == len(places) == len(_ANY.findall(text)):
-        whole = len(_ANY.findall(text))
-        raise tools.ToolError(f"yosys: the netlist has {whole} registers and memories, the campaign {len(places)}")
-    return marked, places
-
-
 class Attacked:
     """An engine with two streams of words, compiled for runs with faults.
 
@@ -144,9 +75,8 @@ class Attacked:
         alarm: str = "",
     ) -> None:  # fmt: skip
         text, self.places = named(verilog, top)
-        states = " ".join(f"STATE({top}__DOT__{_STATE}{k})" for k in range(len(self.places)))
         harness = [
-            f"#define MODMILL_STATE {states}\n", f"#define MODMILL_ALARM {f'model->{alarm}' if alarm else '0'}\n",
+            state_macro(top, len(self.places)), f"#define MODMILL_ALARM {f'model->{alarm}' if alarm else '0'}\n",
             *((resources.files(room) / name).read_text() for room, name in _SOURCES),
         ]  # fmt: skip
         compiled = library.library(text, top, "".join(harness))

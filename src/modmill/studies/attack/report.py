@@ -12,7 +12,8 @@ from typing import Any
 from modmill.flow import tools
 from modmill.report.attack_tables import OUTCOMES
 from modmill.report.rows import Row
-from modmill.studies.attack.faults import KINDS, Fault, Place
+from modmill.studies.attack.faults import KINDS, Fault
+from modmill.studies.attack.state import Place
 from modmill.version import __version__
 
 RELEASED = OUTCOMES[-1]

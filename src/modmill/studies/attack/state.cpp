@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Modmill authors
+//
+// Where a model keeps its registers and memories; state.py defines MODMILL_STATE, which names all of them.
+
+#include "Vmodel___024root.h"
+
+#include <algorithm>
+#include <vector>
+
+void Vmodel___024root___eval_settle(Vmodel___024root* vlSelf);
+
+namespace {
+
+struct Place {  // a register, or a memory of several words
+    uint8_t* data;
+    size_t stride, words;
+};
+
+template <class Word> Place place_of(Word& word) { return {reinterpret_cast<uint8_t*>(&word), sizeof(Word), 1}; }
+template <class Word, size_t depth> Place place_of(VlUnpacked<Word, depth>& memory) {
+    return {reinterpret_cast<uint8_t*>(&memory[0]), sizeof(Word), depth};
+}
+
+template <class Model> std::vector<Place> places_of(Model& model) {
+    std::vector<Place> places;
+#define STATE(name) places.push_back(place_of(model.rootp->name));
+    MODMILL_STATE
+#undef STATE
+    return places;
+}
+
+}  // namespace

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""All registers and memories of a netlist, for simulations that read or change them.
+
+The registers and memories are those of the netlist: Yosys flattens the Verilog, each register and memory gets a name of
+its own there, and the simulated text is that netlist. A C++ harness names each of them by the macro MODMILL_STATE, so
+it does not compile if the model lacks one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from modmill.flow import tools
+from modmill.flow.netlist import REGISTERS, Netlist
+
+_STATE = "modmill_state_"
+_WRITE = "read_json named.json; check -assert; write_verilog -noattr named.v"
+_DECLARED = re.compile(rf"^(  reg(?: \[[^\]]+\])? {_STATE}\d+(?: \[[^\]]+\])?)( = [^;]+)?;", re.MULTILINE)
+_ANY = re.compile(r"^\s*reg\b", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A register (``words`` is 1) or a memory, with or without write ports. ``name``: in the source, with the instances
+    that contain it. ``low``: index of its lowest bit there: the netlist may have several registers for one of the
+    source."""
+
+    name: str
+    width: int
+    words: int = 1
+    memory: bool = False
+    low: int = 0
+
+    @property
+    def bits(self) -> int:
+        """Number of its bits."""
+        return self.width * self.words
+
+
+def named(verilog: str, top: str) -> tuple[str, list[Place]]:
+    """The flattened netlist of a text as Verilog, in which register or memory k is called ``modmill_state_k``, and the
+    places in that order. Raises ToolError if Yosys cannot read the text."""
+    netlist = Netlist.read(verilog, top)
+    places = list[Place]()
+    for name in sorted(netlist.cells):
+        cell = netlist.cells[name]
+        memory = cell["type"] == "$mem_v2"
+        if not memory and cell["type"] not in REGISTERS:
+            continue
+        label = f"{_STATE}{len(places)}"
+        if memory:
+            parameters = cell["parameters"]
+            source, parameters["MEMID"] = parameters["MEMID"].removeprefix("\\"), f"\\{label}"
+            places.append(Place(source, int(parameters["WIDTH"], 2), int(parameters["SIZE"], 2), True))
+            continue
+        old = cell["connections"]["Q"]
+        new = cell["connections"]["Q"] = netlist.fresh(len(old))
+        netlist.add("$pos", list(old), len(old), A=list(new))
+        init = "".join(netlist.initial.get(bit, "x") for bit in reversed(old))
+        attributes = {"init": init} if set(init) != {"x"} else {}
+        netlist.module["netnames"][label] = {"hide_name": 0, "bits": list(new), "attributes": attributes}
+        base, _, index = (netlist.name(old[0]) or ".".join(netlist.source(name))).partition("[")
+        low = int(index[:-1]) if index[:-1].isdigit() else 0
+        places.append(Place(base, len(old), low=low))
+    for label, net in netlist.module["netnames"].items():
+        if not label.startswith(_STATE):
+            net.get("attributes", {}).pop("init", None)
+    netlist.legalise()
+    with tempfile.TemporaryDirectory(prefix="modmill-faults-") as folder:
+        path = Path(folder)
+        (path / "named.json").write_text(json.dumps({"creator": "modmill", "modules": {top: netlist.module}}))
+        tools.run(tools.yosys("-q", "-p", _WRITE), name="yosys", cwd=path)
+        text = (path / "named.v").read_text()
+    marked, count = _DECLARED.subn(r"\1 /*verilator public_flat_rd*/\2;", text)
+    if not count == len(places) == len(_ANY.findall(text)):
+        whole = len(_ANY.findall(text))
+        raise tools.ToolError(f"yosys: the netlist has {whole} registers and memories, the campaign {len(places)}")
+    return marked, places
+
+
+def state_macro(top: str, count: int) -> str:
+    """The macro MODMILL_STATE for a harness: STATE(name) for each of the ``count`` registers and memories, in order."""
+    return f"#define MODMILL_STATE {' '.join(f'STATE({top}__DOT__{_STATE}{k})' for k in range(count))}\n"
