@@ -12,7 +12,7 @@ import typer
 
 from modmill.cli import complete
 from modmill.cli.command import command, group
-from modmill.cli.options import Json, Record
+from modmill.cli.options import BlindCoordinates, BlindScalar, Json, Record, new_file
 from modmill.cli.output import recorded
 from modmill.cli.progress import keep, show
 
@@ -53,4 +53,63 @@ def faults(
         recorded(record)
     print(json.dumps(report.describe(), indent=2) if as_json else "\n".join(report.lines))
     if report.released:
+        raise typer.Exit(1)
+
+
+@command(
+    app, "attack leakage core", "attack leakage ecc-core --blind-scalar 64 --blind-coordinates --plot t.svg",
+    "attack leakage ecc-core --control",
+)  # fmt: skip
+def leakage(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that build, rsa build or ecc build wrote.")],
+    count: Annotated[int, typer.Option(min=0, max=10_000_000, help="Runs; 0: 10,000, or 100,000 of a multiplier.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of keys and numbers; the same seed, the same runs.")] = 1,
+    operation: Annotated[
+        str,
+        typer.Option(
+            help="Of a coprocessor of a curve; default: its first with a secret scalar.",
+            autocompletion=complete.operations,
+        ),
+    ] = "",
+    exponent_bits: Annotated[
+        int, typer.Option(min=0, help="Length of an RSA engine's exponents; 0: 48, or its longest if that is less.")
+    ] = 0,
+    blind_scalar: BlindScalar = 0,
+    blind_coordinates: BlindCoordinates = False,
+    order: Annotated[int, typer.Option(min=1, max=2, help="Highest order of a test that counts as a leak.")] = 2,
+    nets: Annotated[bool, typer.Option("--nets", help="Also count the bits of nets that change (slower).")] = False,
+    control: Annotated[
+        bool, typer.Option("--control", help="Random keys in both groups, which must show no leak.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="SVG file for |t| over the cycles.", callback=new_file)
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=0, max=256, help="Threads; 0: one for each processor.")] = 0,
+    as_json: Json = False,
+    record: Record = None,
+) -> None:
+    """Count the bits that change in each cycle of an operation, and test whether the counts depend on the key.
+
+    Runs with one key are compared with runs with random keys, by Welch's t. Status 1 if a leak is found.
+    """
+    from modmill.report.leakage_picture import picture
+    from modmill.report.rows import put
+    from modmill.studies.attack.keys import read
+    from modmill.studies.attack.leakage import run
+
+    show(f"reading {folder}")
+    subject = read(folder, operation, exponent_bits, blind_scalar, blind_coordinates)
+    keep("finished runs are kept; the same command goes on from them")
+    report = run(
+        subject, count or subject.usual, seed, nets=nets, control=control, order=order, jobs=jobs,
+        name=folder.resolve().name, progress=show,
+    )  # fmt: skip
+    row = report.row()
+    if record is not None:
+        put(record, row)
+        recorded(record)
+    if plot is not None:
+        plot.write_text(picture([row], report.title), encoding="utf-8")
+    print(json.dumps(report.describe(), indent=2) if as_json else "\n".join(report.lines))
+    if report.leaks:
         raise typer.Exit(1)

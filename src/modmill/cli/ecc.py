@@ -11,7 +11,7 @@ import typer
 
 from modmill.cli import complete, options
 from modmill.cli.command import command, group
-from modmill.cli.options import File, Json, Multiplier
+from modmill.cli.options import BlindCoordinates, BlindScalar, File, Json, Multiplier
 from modmill.cli.output import passphrase_of, signature_verdict, write
 from modmill.cli.progress import note, show
 
@@ -38,12 +38,6 @@ SignatureFile = Annotated[Path, typer.Option("--signature", metavar="FILE", help
 Passphrase = Annotated[Path | None, typer.Option("--passphrase-file", help="File with the key's passphrase.")]
 Engine = Annotated[
     str, typer.Option("--engine", metavar="DIR|reference", help="A built core (simulated), or the reference in Python.")
-]
-BlindScalar = Annotated[
-    int, typer.Option("--blind-scalar", min=0, max=128, help="Bits of a random multiple of the order.")
-]
-BlindCoordinates = Annotated[
-    bool, typer.Option("--blind-coordinates/--no-blind-coordinates", help="Random projective coordinates.")
 ]
 Check = Annotated[bool, typer.Option("--check/--no-check", help="Verify a signature before it is released.")]
 Hash = Annotated[str, typer.Option("--hash", help="Hash of the message.")]

@@ -11,7 +11,7 @@ import typer
 from modmill.cli import complete
 
 
-def _new(path: Path | None) -> Path | None:
+def new_file(path: Path | None) -> Path | None:
     """Refuse a file that cannot be written now, and not after minutes. Raises ValueError."""
     if path is not None and path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
@@ -77,10 +77,11 @@ Floorplan = Annotated[
 ]
 Seeds = Annotated[int, typer.Option(min=1, max=100, help="Number of seeds of place and route, from 1 on.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead.")]
-Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.", callback=_new)]
+Record = Annotated[Path | None, typer.Option(metavar="FILE", help="Add the rows to a results file.", callback=new_file)]
 Folder = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")]
 File = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; default: stdout.", callback=_new)
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="File to write; default: stdout.", callback=new_file),
 ]
 Top = Annotated[str, typer.Option(metavar="NAME", help="Name of the Verilog module, and prefix of its submodules.")]
 Cores = Annotated[
@@ -115,6 +116,12 @@ Curve = Annotated[
         autocompletion=complete.curves,
     ),
 ]  # fmt: skip
+BlindScalar = Annotated[
+    int, typer.Option("--blind-scalar", min=0, max=128, help="Bits of a random multiple of the order.")
+]
+BlindCoordinates = Annotated[
+    bool, typer.Option("--blind-coordinates/--no-blind-coordinates", help="Random projective coordinates.")
+]
 Io = Annotated[
     str,
     typer.Option(

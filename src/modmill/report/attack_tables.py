@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""The table of docs/attacks.md, from rows: faults in engines, with and without protection, and its cost."""
+"""The tables of docs/attacks.md, from rows: faults in engines, with and without protection, and its cost; t-tests of
+toggle traces, with and without blinding."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,16 @@ HEAD = (
     "**wrong result released**", *map(str.upper, COSTS),
 )  # fmt: skip
 MISSING = "not measured"
+LEAKAGE_HEAD = (
+    "core", "blinding", "operation", "runs", "largest \\|t\\|, registers", "memories", "all", "second order, all",
+    "leaks in cycles",
+)  # fmt: skip
+
+
+LEAK_LIMIT = 4.5
+"""Of |t| in each half of the runs of a t-test."""
+_KINDS = ("registers", "memories", "all")
+_SECOND = "all, second order"
 
 
 def faults_table(folder: Path) -> str:
@@ -29,9 +40,53 @@ def faults_table(folder: Path) -> str:
     rows = all_rows(folder)
     synth = {row.digest: row for row in rows if row.kind == "synth" and row.target == ENGINES_ON}
     found = sorted((row for row in rows if row.kind == "faults"), key=_place)
-    lines = [_line(row, synth.get(row.digest)) for row in found]
-    head = [list(HEAD), ["---"] * 4 + ["---:"] * (len(HEAD) - 4)] if lines else []
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in [*head, *lines])
+    return _table(HEAD, 4, [_line(row, synth.get(row.digest)) for row in found])
+
+
+def leakage_table(folder: Path) -> str:
+    """A Markdown table of all t-tests in a folder of rows, a line each; nothing without one."""
+    found = sorted((row for row in all_rows(folder) if row.kind == "leakage"), key=_leakage_place)
+    return _table(LEAKAGE_HEAD, 3, list(map(_leakage_line, found)))
+
+
+def blinding(about: Mapping[str, Any]) -> str:
+    """The blinding of a t-test in words."""
+    if about.get("control"):
+        return "random keys against random keys"
+    scalar, coordinates = about.get("blind_scalar", 0), about.get("blind_coordinates", False)
+    words = [f"scalar {scalar} bits"] * bool(scalar) + ["coordinates"] * bool(coordinates)
+    return ", ".join(words) or "none"
+
+
+def _leakage_place(row: Row) -> tuple[Any, ...]:
+    about = row.about
+    return _core(about), about["operation"], blinding(about), row.seed
+
+
+def _core(about: Mapping[str, Any]) -> str:
+    if about["operation"] == "product":
+        return f"{about['design']}, {int(about['modulus'], 16).bit_length()} bits"
+    work = work_of(about)
+    subject = f"{work.subject}-bit powers" if work.kind == "rsa" else work.subject
+    return f"{subject}, {about['design']}"
+
+
+def _leakage_line(row: Row) -> list[str]:
+    about, values = row.about, row.values
+    curves = values["curves"]
+    largest = [f"{curves[name]['t']:,.1f}" for name in (*(f"{kind}, first order" for kind in _KINDS), _SECOND)]
+    first = [curves[f"{kind}, first order"] for kind in _KINDS]
+    count = max(curve["leaks"] for curve in first)
+    return [
+        _core(about), blinding(about), f"{about['operation']}, {values['cycles']:,} cycles", f"{values['runs']:,}",
+        *largest, f"{count:,}" if count else "none",
+    ]  # fmt: skip
+
+
+def _table(head: Sequence[str], texts: int, lines: Sequence[list[str]]) -> str:
+    """A Markdown table, whose first ``texts`` columns are texts; nothing without lines."""
+    top = [list(head), ["---"] * texts + ["---:"] * (len(head) - texts)] if lines else []
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in [*top, *lines])
 
 
 def protection(about: Mapping[str, Any]) -> str:
@@ -46,11 +101,9 @@ def _place(row: Row) -> tuple[Any, ...]:
 
 def _line(row: Row, synth: Row | None) -> list[str]:
     about, values = row.about, row.values
-    work = work_of(about)
-    subject = f"{work.subject}-bit powers" if work.kind == "rsa" else work.subject
     hit, there = (sum(values[where][what] for where in ("registers", "memories")) for what in ("hit", "all"))
     costs = [f"{synth.values[name]:,}" if synth else MISSING for name in COSTS]
     return [
-        f"{subject}, {about['design']}", protection(about), f"{about['operation']}, {values['cycles']:,} cycles",
+        _core(about), protection(about), f"{about['operation']}, {values['cycles']:,} cycles",
         f"{hit:,} of {there:,}", f"{values['faults']:,}", *(f"{values[outcome]:,}" for outcome in OUTCOMES), *costs,
     ]  # fmt: skip

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = {"circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "star": "*"}
-_STYLE = {
+STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "modmill",
     "font.size": 9.5,
@@ -60,7 +60,7 @@ def picture(points: Sequence[Point], title: str, x: str, y: str) -> str:
 
     sheet = Path(__file__).with_name("site").joinpath("style.css").read_text(encoding="utf-8")
     light, dark = (_colours(sheet, head) for head in (":root {", ':root[data-theme="dark"] {'))
-    with rc_context(_STYLE):  # type: ignore[arg-type]
+    with rc_context(STYLE):  # type: ignore[arg-type]
         figure = Figure(figsize=(9, 4.5), facecolor=light["paper"])
         axes = figure.add_axes((0.085, 0.2, 0.89, 0.67), facecolor="none", xscale="log", yscale="log", axisbelow=True)
         axes.set_title(title, loc="left", pad=22, fontweight="bold", color=light["ink"])

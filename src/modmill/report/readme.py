@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from modmill.report.attack_tables import faults_table
+from modmill.report.attack_tables import faults_table, leakage_table
 from modmill.report.headlines import headlines, operations
 from modmill.report.result_tables import tables
 
@@ -33,10 +33,11 @@ def pages(root: Path, folder: Path) -> dict[Path, str]:
     """The README of a checkout, its docs/results.md and its docs/attacks.md, with the results of a folder of rows."""
     readme, results, attacks = root / "README.md", root / "docs" / "results.md", root / "docs" / "attacks.md"
     text = rewritten(readme.read_text(encoding="utf-8"), headlines(folder))
+    faults = rewritten(attacks.read_text(encoding="utf-8"), faults_table(folder), "faults")
     return {
         readme: rewritten(text, operations(folder), "operations"),
         results: rewritten(results.read_text(encoding="utf-8"), tables(folder)),
-        attacks: rewritten(attacks.read_text(encoding="utf-8"), faults_table(folder), "faults"),
+        attacks: rewritten(faults, leakage_table(folder), "leakage"),
     }
 
 

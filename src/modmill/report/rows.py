@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-KINDS = ("check", "synth", "route", "mutate", "depth", "bus", "bitstream", "proof", "faults")
+KINDS = ("check", "synth", "route", "mutate", "depth", "bus", "bitstream", "proof", "faults", "leakage")
 
 Key = tuple[str, str, str, str, int | None]
 
@@ -29,7 +29,8 @@ class Row:
 
     ``kind``: check (simulated against the contract), synth (resources), route (clock), mutate (planted faults that
     check finds), depth (levels of lookup tables), bus (cycles and resources of a bus front), bitstream (clock and
-    resources of an engine on a board), proof (states of proofs), faults (outcomes of faults while an engine runs).
+    resources of an engine on a board), proof (states of proofs), faults (outcomes of faults while an engine runs),
+    leakage (t-test of toggle traces; the operation and its blinding follow the tool after a comma).
     ``digest``: of the RTL. ``tool``: name and version. ``target``: empty for a check, a depth and a proof. ``seed``:
     None except for a route and a bitstream.
     ``values``: the numbers. ``about``: the measured core in words (design, modulus, io, parameters, date).

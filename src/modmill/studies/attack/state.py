@@ -21,20 +21,23 @@ from modmill.flow.netlist import REGISTERS, Netlist
 _STATE = "modmill_state_"
 _WRITE = "read_json named.json; check -assert; write_verilog -noattr named.v"
 _DECLARED = re.compile(rf"^(  reg(?: \[[^\]]+\])? {_STATE}\d+(?: \[[^\]]+\])?)( = [^;]+)?;", re.MULTILINE)
+_WIRE = re.compile(rf"^(  wire(?: \[[^\]]+\])? {_STATE}\d+);", re.MULTILINE)
 _ANY = re.compile(r"^\s*reg\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A register (``words`` is 1) or a memory, with or without write ports. ``name``: in the source, with the instances
-    that contain it. ``low``: index of its lowest bit there: the netlist may have several registers for one of the
-    source."""
+    """A register (``words`` is 1), a memory, or a net. ``name``: in the source, with the instances that contain it.
+    ``low``: index of its lowest bit there: the netlist may have several registers for one of the source. ``constant``:
+    a memory that nothing writes."""
 
     name: str
     width: int
     words: int = 1
     memory: bool = False
     low: int = 0
+    constant: bool = False
+    net: bool = False
 
     @property
     def bits(self) -> int:
@@ -42,9 +45,10 @@ class Place:
         return self.width * self.words
 
 
-def named(verilog: str, top: str) -> tuple[str, list[Place]]:
+def named(verilog: str, top: str, *, nets: bool = False) -> tuple[str, list[Place]]:
     """The flattened netlist of a text as Verilog, in which register or memory k is called ``modmill_state_k``, and the
-    places in that order. Raises ToolError if Yosys cannot read the text."""
+    places in that order. ``nets``: the outputs of all other cells follow. Raises ToolError if Yosys cannot read the
+    text."""
     netlist = Netlist.read(verilog, top)
     places = list[Place]()
     for name in sorted(netlist.cells):
@@ -56,7 +60,15 @@ def named(verilog: str, top: str) -> tuple[str, list[Place]]:
         if memory:
             parameters = cell["parameters"]
             source, parameters["MEMID"] = parameters["MEMID"].removeprefix("\\"), f"\\{label}"
-            places.append(Place(source, int(parameters["WIDTH"], 2), int(parameters["SIZE"], 2), True))
+            places.append(
+                Place(
+                    source,
+                    int(parameters["WIDTH"], 2),
+                    int(parameters["SIZE"], 2),
+                    True,
+                    constant=not int(parameters["WR_PORTS"], 2),
+                )
+            )
             continue
         old = cell["connections"]["Q"]
         new = cell["connections"]["Q"] = netlist.fresh(len(old))
@@ -67,6 +79,16 @@ def named(verilog: str, top: str) -> tuple[str, list[Place]]:
         base, _, index = (netlist.name(old[0]) or ".".join(netlist.source(name))).partition("[")
         low = int(index[:-1]) if index[:-1].isdigit() else 0
         places.append(Place(base, len(old), low=low))
+    registers = len(places)
+    for name in sorted(netlist.cells) if nets else ():
+        cell = netlist.cells[name]
+        if cell["type"] not in (*REGISTERS, "$pos"):
+            for port, way in cell["port_directions"].items():
+                if way == "output":
+                    bits = cell["connections"][port]
+                    label = f"{_STATE}{len(places)}"
+                    netlist.module["netnames"][label] = {"hide_name": 0, "bits": list(bits), "attributes": {}}
+                    places.append(Place(".".join(netlist.source(name)), len(bits), net=True))
     for label, net in netlist.module["netnames"].items():
         if not label.startswith(_STATE):
             net.get("attributes", {}).pop("init", None)
@@ -77,9 +99,11 @@ def named(verilog: str, top: str) -> tuple[str, list[Place]]:
         tools.run(tools.yosys("-q", "-p", _WRITE), name="yosys", cwd=path)
         text = (path / "named.v").read_text()
     marked, count = _DECLARED.subn(r"\1 /*verilator public_flat_rd*/\2;", text)
-    if not count == len(places) == len(_ANY.findall(text)):
+    if not count == registers == len(_ANY.findall(text)):
         whole = len(_ANY.findall(text))
-        raise tools.ToolError(f"yosys: the netlist has {whole} registers and memories, the campaign {len(places)}")
+        raise tools.ToolError(f"yosys: the netlist has {whole} registers and memories, the campaign {registers}")
+    if nets:
+        marked = _WIRE.sub(r"\1 /*verilator public_flat_rd*/;", marked)
     return marked, places
 
 

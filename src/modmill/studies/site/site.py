@@ -340,6 +340,7 @@ class Site:
             "mutate": "mutate: faults planted in the netlist",
             "depth": "depth: levels of lookup tables",
             "faults": "faults: faults while an engine runs, in its netlist",
+            "leakage": "leakage: t-test of toggle traces, in the netlist",
             "bus": "bus: cycles over a simulated bus, resources of its front",
             "bitstream": "bitstream: clock and resources of an engine on a board",
             "proof": "proof: for all operands, on the netlist",

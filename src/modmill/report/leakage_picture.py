@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""A picture of t-tests: the largest |t| of each part of an operation, as SVG by matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+
+from modmill.parts import need
+from modmill.report.attack_tables import LEAK_LIMIT, blinding
+from modmill.report.picture import STYLE
+from modmill.report.rows import Row
+
+_LEAST = 0.1
+
+
+def picture(rows: Sequence[Row], title: str = "") -> str:
+    """The first-order |t| of rows of kind leakage, a panel for each, over the cycles; the axis of |t| is logarithmic.
+    Raises ValueError without rows."""
+    if not rows:
+        raise ValueError("there is nothing to draw: no t-test has a row")
+    need("site")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):  # type: ignore[arg-type]
+        figure = Figure(figsize=(9, 0.6 + 2.2 * len(rows)), layout="constrained")
+        for axes, row in zip(figure.subplots(len(rows), squeeze=False)[:, 0], rows, strict=True):
+            values = row.values
+            cycles = values["cycles"]
+            for kind, profile in values["profile"].items():
+                size = -(-cycles // len(profile))
+                axes.plot([k * size for k in range(len(profile))], [max(t, _LEAST) for t in profile], label=kind, lw=1)
+            axes.axhline(LEAK_LIMIT, color="black", linestyle=":", lw=1)
+            axes.set_yscale("log")
+            axes.set_ylabel("|t|")
+            axes.set_title(f"{blinding(row.about)}, {values['runs']:,} runs", loc="left")
+        axes.set_xlabel("cycle")
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+        text = StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Title": title or "t-tests"})
+    return text.getvalue()

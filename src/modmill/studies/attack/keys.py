@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""What leaks: the operation of a core or an engine with a key that is the same in every run, or random.
+
+    engine for a curve     the scalars; points are random in all runs, so the results are too
+    engine for powers      the exponents; bases are random in all runs
+    multiplier             both operands
+
+A scalar is blinded as `engines.ecc.blinding` does it on a host.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from modmill.contract import UnsupportedError
+from modmill.cores.built import BuiltEngine, Message
+from modmill.cores.ecc import machine as ecc
+from modmill.cores.ecc.samples import drawn
+from modmill.cores.folder import kind_of
+from modmill.cores.multiplier.folder import load
+from modmill.cores.multiplier.operands import port
+from modmill.cores.rsa import machine as rsa
+from modmill.cores.rsa.circuit import read_any
+from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, Run, both_orders
+from modmill.flow.simulate import patience, widths
+from modmill.numbers.curves.affine import Montgomery
+from modmill.studies.attack.traces import Bench, Stream
+
+Word = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The words of a run; ``right``: whether an answer to them is right."""
+
+    words: Sequence[Word]
+    right: Callable[[Sequence[Word]], bool]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is tested. ``draw``: the run for a key and random numbers; ``key``: draws a key. ``what``: the operation,
+    ``about``: the core or engine with its blinding, in words of a row; ``digest``: of its netlist; ``usual``:
+    number of runs if none is given."""
+
+    bench: Bench
+    key: Callable[[random.Random], Any]
+    draw: Callable[[Any, random.Random], Case]
+    what: str
+    digest: str
+    about: Mapping[str, Any]
+    usual: int = 10_000
+
+
+@dataclass(frozen=True)
+class _Noted(ReferenceEngine):
+    """An engine that notes the runs it is given, with their results."""
+
+    noted: list[tuple[Run, tuple[int, ...]]] = field(default_factory=list)
+
+    def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
+        found = super().results(operation, bits, runs)
+        self.noted.extend(zip(runs, found, strict=True))
+        return found
+
+
+def read(
+    folder: Path, operation: str = "", exponent_bits: int = 0, blind_scalar: int = 0, blind_coordinates: bool = False
+) -> Subject:
+    """The subject in a folder. ``operation``: of a coprocessor, the first with a secret scalar by default;
+    ``blind_scalar``, ``blind_coordinates``: as in `Ecc`. ``exponent_bits``: of an RSA engine, default `rsa.SHORT`.
+
+    Raises UnsupportedError for an operation, a length or a blinding that the core does not have.
+    """
+    kind = kind_of(folder)
+    curve = (folder / f"{ecc.EccCore.STEM}.json").exists()
+    if not curve and (operation or blind_scalar or blind_coordinates):
+        name = "--operation" if operation else "--blind-scalar" if blind_scalar else "--blind-coordinates"
+        raise UnsupportedError(f"{name} is for coprocessors of curves; {folder} holds {kind}")
+    if curve:
+        if exponent_bits:
+            raise UnsupportedError("--exponent-bits is for RSA engines; the scalars of a coprocessor have one length")
+        return _multiples(ecc.read(folder), operation, blind_scalar, blind_coordinates)
+    if (folder / f"{rsa.EngineCore.STEM}.json").exists():
+        return _powers(read_any(folder), exponent_bits)
+    if exponent_bits:
+        raise UnsupportedError(f"--exponent-bits is for RSA engines; {folder} holds {kind}")
+    return _product(folder)
+
+
+def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coordinates: bool) -> Subject:
+    curve, secret = core.curve, ("multiply", "multiply-base", "ladder")
+    chosen = operation or next((name for name in core.operations if name in secret), core.operations[0])
+    core.number(chosen)  # raises for an operation that it does not have
+    if chosen not in secret:
+        raise UnsupportedError(f"{chosen} has no secret scalar; operations with one are {', '.join(secret)}")
+    group = max(both_orders(curve)) if isinstance(curve, Montgomery) else curve.n * curve.h
+    room = core.bits - group.bit_length()
+    if blind_scalar > max(0, room):
+        raise UnsupportedError(
+            f"the scalars of this engine have {core.bits} bits, which leaves {max(0, room)} for --blind-scalar, "
+            f"not {blind_scalar}; ecc build --blind BITS makes room"
+        )
+
+    def draw(keys: Sequence[int], rnd: random.Random) -> Case:
+        engine = _Noted(curve)
+        host = Ecc(engine, blind_scalar, blind_coordinates, below=rnd.randrange)
+        given = [drawn(curve, chosen, core.bits, rnd)[1] for _ in keys]
+        if chosen == "ladder":
+            host.ladder(keys, [numbers["u"] for numbers in given], core.bits - blind_scalar)
+        elif chosen == "multiply":
+            host.multiply(keys, [(numbers["x"], numbers["y"]) for numbers in given])
+        else:
+            host.multiply_base(keys)
+        return _case(core, core.message(chosen, engine.noted))
+
+    about = {**({"blind_scalar": blind_scalar} if blind_scalar else {}),
+             **({"blind_coordinates": True} if blind_coordinates else {})}  # fmt: skip
+    keys = partial(_several, core.results, curve.n)
+    setup = core.setup(core.modulus(chosen))
+    return _engine(core, setup, core.layout.answer_words(core.number(chosen)), keys, draw, chosen, about)
+
+
+def _powers(engine: rsa.EngineCore, exponent_bits: int) -> Subject:
+    p, bits = engine.fitted.p, exponent_bits or min(rsa.SHORT, engine.exponent_bits)
+    if not 1 <= bits <= engine.exponent_bits:
+        raise UnsupportedError(f"exponents of this engine have 1 to {engine.exponent_bits} bits, not {bits}")
+
+    def draw(keys: Sequence[int], rnd: random.Random) -> Case:
+        return _case(engine, engine.message(p, 0, bits, [(rnd.randrange(2, p - 1), key) for key in keys]))
+
+    what = f"powers, exponents of {bits} bits"
+    keys = partial(_several, engine.results, 1 << bits)
+    setup = engine.setup(engine.fitted)
+    return _engine(engine, setup, engine.layout.answer_words(0), keys, draw, what, {})
+
+
+def _several(count: int, end: int, rnd: random.Random) -> list[int]:
+    """So many keys in [1, end)."""
+    return [rnd.randrange(1, end) for _ in range(count)]
+
+
+def _case(engine: BuiltEngine, job: Message) -> Case:
+    packets = engine.packets
+
+    def right(answer: Sequence[Word]) -> bool:
+        _, words = packets.ordered([word for (word,) in answer], len(answer) - packets.head)
+        return engine.layout.results(job.program, words, job.p) == list(job.results)
+
+    return Case([(word,) for word in packets.sent(job.words, 0)], right)
+
+
+def _engine(
+    engine: BuiltEngine, setup: Sequence[int], answer: int, key: Callable[[random.Random], Any],
+    draw: Callable[[Any, random.Random], Case], what: str, about: Mapping[str, Any],
+) -> Subject:  # fmt: skip
+    packets, send = engine.packets, Stream("i", {"i_data": engine.word})
+    bench = Bench(
+        engine.verilog, engine.top, send, Stream("o", {"o_data": engine.word}), send,
+        [(word,) for word in packets.sent(setup)], packets.head + answer, engine.patience, engine.power_up,
+    )  # fmt: skip
+    return Subject(bench, key, draw, what, engine.digest, {**engine.about(), **about})
+
+
+def _product(folder: Path) -> Subject:
+    core = load(folder)
+    contract = core.contract
+    there = widths(contract)
+    a_and_b = {"i_a": there.a, **({"i_b": there.b} if there.b else {})}
+    send, loads = Stream("i", a_and_b), contract.load
+    bench = Bench(
+        core.verilog, core.top, send, Stream("o", {"o_r": there.r}), Stream("k", {"k_m": there.k}) if loads else send,
+        [(word,) for word in loads.words] if loads else [], 1, patience(contract), contract.power_up,
+    )  # fmt: skip
+
+    def key(rnd: random.Random) -> Word:
+        return tuple(port(contract, rnd) for _ in a_and_b)
+
+    def draw(operands: Word, _rnd: random.Random) -> Case:
+        wanted = contract.expect(*map(contract.operand.decode, (*operands, *[0] * (2 - len(operands)))))
+        return Case([operands], lambda answer: contract.result.decode(answer[0][0]) % contract.p == wanted)
+
+    about = {
+        "design": core.design.name,
+        "modulus": hex(contract.p),
+        "io": core.io,
+        "parameters": dict(core.fitted.settings),
+    }
+    return Subject(bench, key, draw, "product", core.digest, about, 100_000)
