@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from modmill.cli.commands import app
 from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import build
+from modmill.cores.rsa import machine as rsa
 from modmill.flow import tools
 from modmill.report.attack_tables import LEAK_LIMIT, blinding, leakage_table
 from modmill.studies.attack import leakage
@@ -70,8 +71,7 @@ def compiled(monkeypatch, traced):
 
 
 def group(values, constant=0):
-    sums = tuple(sum((x - constant) ** k for x in values) for k in (1, 2, 3, 4))
-    return Group(len(values), sums)
+    return Group.of([x - constant for x in values])
 
 
 def test_t_is_that_of_its_definition():
@@ -120,10 +120,13 @@ def test_a_circuit_of_shares_shows_its_key_only_in_the_second_order():
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind", "cycles"),
-    [("SHARED", "registers", [ENDS]), ("SWAP", "registers", [5, ENDS + 1]), ("WRITE", "memories", [5])],
-)
-def test_planted_leaks_are_found_where_they_are(mode, kind, cycles):
+    ("mode", "kind", "cycles", "places"),
+    [
+        ("SHARED", "registers", [ENDS], {"a"}), ("SWAP", "registers", [5, ENDS + 1], {"x", "y", "turned"}),
+        ("WRITE", "memories", [5], {"kept"}),
+    ],
+)  # fmt: skip
+def test_planted_leaks_are_found_where_they_are(mode, kind, cycles, places):
     report = leakage.run(subject(getattr(shares, mode)), 600)
     assert report.leaks
     (found,) = (curve for curve in report.curves if (curve.kind, curve.order) == (kind, 1))
@@ -131,6 +134,7 @@ def test_planted_leaks_are_found_where_they_are(mode, kind, cycles):
     assert found.largest > 10
     where = f"in cycle {found.peak:>7}, leak in {len(cycles)} cycles, {cycles[0]} to {cycles[-1]}"
     assert f"largest |t| {found.largest:8.2f} {where}" in "\n".join(report.lines)
+    assert {name for name, _ in report.where} == places
     control = leakage.run(subject(getattr(shares, mode)), 600, control=True, order=1)
     assert not control.leaks
     assert blinding(control.about) == "random keys against random keys"
@@ -144,21 +148,24 @@ def test_a_time_that_depends_on_the_key_is_a_leak():
 
 
 def test_a_test_goes_on_from_what_is_kept(monkeypatch):
-    whole = leakage.run(subject(shares.SAFE), 600, jobs=1)
+    def test(count, **more):
+        return leakage.run(subject(shares.SAFE), count, order=1, **more)
+
+    whole = test(600, jobs=1)
     (file,) = (tools.cache_dir() / "leakage").iterdir()
     file.write_text("[600, []]\ntorn")
     ran = []
     monkeypatch.setattr(leakage._Test, "case", lambda *given, of=leakage._Test.case: (ran.append(1), of(*given))[1])
-    leakage.run(subject(shares.SAFE), 200)
-    longer = leakage.run(subject(shares.SAFE), 600, jobs=2)
+    test(200)
+    longer = test(600, jobs=2)
     assert len(ran) == 600
     assert longer.curves == whole.curves
-    shorter = leakage.run(subject(shares.SAFE), 200)
+    shorter = test(200)
     assert len(ran) == 800
-    assert leakage.run(subject(shares.SAFE), 600).curves == whole.curves != shorter.curves
+    assert test(600).curves == whole.curves != shorter.curves
     assert len(ran) == 800
     with pytest.raises(ValueError, match="at least 100, not 99"):
-        leakage.run(subject(shares.SAFE), 99)
+        test(99)
 
 
 def test_a_wrong_answer_ends_the_test():
@@ -177,21 +184,24 @@ def test_what_has_no_secret_or_no_room_is_refused(tmp_path):
 def test_the_command_on_a_multiplier_and_on_an_engine(tmp_path, monkeypatch):
     """An unprotected multiplier leaks. An engine leaks without blinding, and not with it."""
     monkeypatch.undo()
-    core, engine = tmp_path / "core", tmp_path / "engine"
+    core, engine, powers = (tmp_path / name for name in ("core", "engine", "powers"))
     build("wide", 29).write(core)
     ENGINES["ecc"]().write(engine, "x")
+    rsa.engine("multistep", width=8, bits=11, threads=1, window=2).write(powers, "x")
     rows, plot = tmp_path / "rows.jsonl", tmp_path / "t.svg"
     for folder, options, leak in (
         (core, ["--nets", "--plot", str(plot)], True),
         (core, ["--control"], False),
         (engine, [], True),
         (engine, ["--control"], False),
+        (powers, ["--exponent-bits", "3"], True),
+        (powers, ["--exponent-bits", "3", "--blind-exponent", "8"], False),
     ):
-        words = ["attack", "leakage", str(folder), "--count", "400", "--record", str(rows), *options]
+        words = ["attack", "leakage", str(folder), "--count", "600", "--record", str(rows), *options]
         found = CliRunner().invoke(app, words)
         assert found.exit_code == int(leak), found.output
         assert ("LEAKS" in found.output) == leak
     assert plot.read_text().startswith("<?xml")
-    assert leakage_table(tmp_path).count("\n") == 2 + 4
+    assert leakage_table(tmp_path).count("\n") == 2 + 6
     with pytest.raises(UnsupportedError, match="which leaves 0 for --blind-scalar, not 8; ecc build --blind BITS"):
         read(engine, blind_scalar=8)

@@ -74,6 +74,9 @@ def leakage(
     exponent_bits: Annotated[
         int, typer.Option(min=0, help="Length of an RSA engine's exponents; 0: 48, or its longest if that is less.")
     ] = 0,
+    blind_exponent: Annotated[
+        int, typer.Option(min=0, max=256, help="Bits of a random multiple of the order that is added to exponents.")
+    ] = 0,
     blind_scalar: BlindScalar = 0,
     blind_coordinates: BlindCoordinates = False,
     order: Annotated[int, typer.Option(min=1, max=2, help="Highest order of a test that counts as a leak.")] = 2,
@@ -98,7 +101,10 @@ def leakage(
     from modmill.studies.attack.leakage import run
 
     show(f"reading {folder}")
-    subject = read(folder, operation, exponent_bits, blind_scalar, blind_coordinates)
+    subject = read(
+        folder, operation, blind_scalar=blind_scalar, blind_coordinates=blind_coordinates,
+        exponent_bits=exponent_bits, blind_exponent=blind_exponent,
+    )  # fmt: skip
     keep("finished runs are kept; the same command goes on from them")
     report = run(
         subject, count or subject.usual, seed, nets=nets, control=control, order=order, jobs=jobs,

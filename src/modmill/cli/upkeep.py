@@ -23,10 +23,11 @@ def readme(
     ] = False,
     replay: Annotated[bool, typer.Option("--replay", help="Also run the README's commands for their outputs.")] = False,
 ) -> None:
-    """Rewrite the README's results and picture and docs/results.md from the shipped rows, the picture of
-    docs/architecture.md, docs/errata.md and docs/papers.md."""
+    """Rewrite the README's results and picture, docs/results.md, and the tables and picture of docs/attacks.md from the
+    shipped rows, the picture of docs/architecture.md, docs/errata.md and docs/papers.md."""
     from modmill.report.architecture import redrawn
     from modmill.report.errata import markdown
+    from modmill.report.leakage_picture import shipped_picture
     from modmill.report.readme import pages, replayed
     from modmill.report.rows import shipped_folder
     from modmill.studies.papers import items
@@ -37,6 +38,7 @@ def readme(
     texts = {
         **pages(path.parent, shipped_folder()),
         path.parent / "docs" / "race.svg": race_picture(shipped_folder()),
+        path.parent / "docs" / "leakage.svg": shipped_picture(shipped_folder()),
         path.parent / "docs" / "errata.md": markdown(ERRATA.values()),
         path.parent / "docs" / "papers.md": items.markdown(),
     }

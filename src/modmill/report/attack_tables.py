@@ -53,8 +53,8 @@ def blinding(about: Mapping[str, Any]) -> str:
     """The blinding of a t-test in words."""
     if about.get("control"):
         return "random keys against random keys"
-    scalar, coordinates = about.get("blind_scalar", 0), about.get("blind_coordinates", False)
-    words = [f"scalar {scalar} bits"] * bool(scalar) + ["coordinates"] * bool(coordinates)
+    words = [f"{name} {about[key]} bits" for name in ("scalar", "exponent") if (key := f"blind_{name}") in about]
+    words += ["coordinates"] * bool(about.get("blind_coordinates"))
     return ", ".join(words) or "none"
 
 

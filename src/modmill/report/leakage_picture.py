@@ -4,15 +4,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from io import StringIO
+from pathlib import Path
 
 from modmill.parts import need
 from modmill.report.attack_tables import LEAK_LIMIT, blinding
 from modmill.report.picture import STYLE
+from modmill.report.result_tables import all_rows
 from modmill.report.rows import Row
 
 _LEAST = 0.1
+
+
+def shipped_picture(folder: Path) -> str:
+    """The picture of the engine that has the most t-tests in a folder of rows, without those of random keys only.
+    Raises ValueError without such rows."""
+    found = [row for row in all_rows(folder) if row.kind == "leakage" and not row.about.get("control")]
+    digests = Counter(row.digest for row in found)
+    most = max(digests, key=lambda digest: digests[digest], default="")
+    return picture(sorted((row for row in found if row.digest == most), key=lambda row: blinding(row.about) != "none"))
 
 
 def picture(rows: Sequence[Row], title: str = "") -> str:
@@ -23,10 +35,12 @@ def picture(rows: Sequence[Row], title: str = "") -> str:
     need("site")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
     with rc_context(STYLE):  # type: ignore[arg-type]
         figure = Figure(figsize=(9, 0.6 + 2.2 * len(rows)), layout="constrained")
-        for axes, row in zip(figure.subplots(len(rows), squeeze=False)[:, 0], rows, strict=True):
+        panels = figure.subplots(len(rows), squeeze=False, sharex=True, sharey=True)[:, 0]
+        for axes, row in zip(panels, rows, strict=True):
             values = row.values
             cycles = values["cycles"]
             for kind, profile in values["profile"].items():
@@ -34,6 +48,10 @@ def picture(rows: Sequence[Row], title: str = "") -> str:
                 axes.plot([k * size for k in range(len(profile))], [max(t, _LEAST) for t in profile], label=kind, lw=1)
             axes.axhline(LEAK_LIMIT, color="black", linestyle=":", lw=1)
             axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator())
+            axes.yaxis.set_major_formatter(EngFormatter())
+            axes.yaxis.set_minor_formatter(NullFormatter())
+            axes.spines[["top", "right"]].set_visible(False)
             axes.set_ylabel("|t|")
             axes.set_title(f"{blinding(row.about)}, {values['runs']:,} runs", loc="left")
         axes.set_xlabel("cycle")

@@ -6,7 +6,7 @@
     engine for powers      the exponents; bases are random in all runs
     multiplier             both operands
 
-A scalar is blinded as `engines.ecc.blinding` does it on a host.
+A scalar is blinded as `engines.ecc.blinding` does it on a host, an exponent as `engines.rsa.rsa` does.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from modmill.cores.rsa.circuit import read_any
 from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, Run, both_orders
 from modmill.flow.simulate import patience, widths
 from modmill.numbers.curves.affine import Montgomery
+from modmill.numbers.primes import is_prime, prev_prime
 from modmill.studies.attack.traces import Bench, Stream
 
 Word = tuple[int, ...]
@@ -71,10 +72,12 @@ class _Noted(ReferenceEngine):
 
 
 def read(
-    folder: Path, operation: str = "", exponent_bits: int = 0, blind_scalar: int = 0, blind_coordinates: bool = False
-) -> Subject:
+    folder: Path, operation: str = "", *, blind_scalar: int = 0, blind_coordinates: bool = False,
+    exponent_bits: int = 0, blind_exponent: int = 0,
+) -> Subject:  # fmt: skip
     """The subject in a folder. ``operation``: of a coprocessor, the first with a secret scalar by default;
-    ``blind_scalar``, ``blind_coordinates``: as in `Ecc`. ``exponent_bits``: of an RSA engine, default `rsa.SHORT`.
+    ``blind_scalar``, ``blind_coordinates``: as in `Ecc`. ``exponent_bits``: of an RSA engine, default `rsa.SHORT`;
+    ``blind_exponent``: bits of the random multiple of the bases' order that is added to them.
 
     Raises UnsupportedError for an operation, a length or a blinding that the core does not have.
     """
@@ -83,14 +86,14 @@ def read(
     if not curve and (operation or blind_scalar or blind_coordinates):
         name = "--operation" if operation else "--blind-scalar" if blind_scalar else "--blind-coordinates"
         raise UnsupportedError(f"{name} is for coprocessors of curves; {folder} holds {kind}")
+    engine = (folder / f"{rsa.EngineCore.STEM}.json").exists()
+    if not engine and (exponent_bits or blind_exponent):
+        name = "--exponent-bits" if exponent_bits else "--blind-exponent"
+        raise UnsupportedError(f"{name} is for RSA engines; {folder} holds {kind}")
     if curve:
-        if exponent_bits:
-            raise UnsupportedError("--exponent-bits is for RSA engines; the scalars of a coprocessor have one length")
         return _multiples(ecc.read(folder), operation, blind_scalar, blind_coordinates)
-    if (folder / f"{rsa.EngineCore.STEM}.json").exists():
-        return _powers(read_any(folder), exponent_bits)
-    if exponent_bits:
-        raise UnsupportedError(f"--exponent-bits is for RSA engines; {folder} holds {kind}")
+    if engine:
+        return _powers(read_any(folder), exponent_bits, blind_exponent)
     return _product(folder)
 
 
@@ -127,18 +130,37 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
     return _engine(core, setup, core.layout.answer_words(core.number(chosen)), keys, draw, chosen, about)
 
 
-def _powers(engine: rsa.EngineCore, exponent_bits: int) -> Subject:
-    p, bits = engine.fitted.p, exponent_bits or min(rsa.SHORT, engine.exponent_bits)
-    if not 1 <= bits <= engine.exponent_bits:
-        raise UnsupportedError(f"exponents of this engine have 1 to {engine.exponent_bits} bits, not {bits}")
+def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int) -> Subject:
+    """With ``blind``, exponents are k + r q, r of ``blind`` bits, and the modulus is a prime p with q | p - 1: so the
+    order of the bases is q, which has few bits, where an RSA key has p - 1."""
+    bits = exponent_bits or min(rsa.SHORT, engine.exponent_bits - blind)
+    if not max(1, 2 * bool(blind)) <= bits <= engine.exponent_bits - blind:
+        least, most = max(1, 2 * bool(blind)), engine.exponent_bits - blind
+        raise UnsupportedError(f"exponents of this engine have {least} to {most} bits beside the blinding, not {bits}")
+    q = prev_prime(1 << bits) if blind else 0
+    fitted = engine.at(_prime(engine.fitted.p.bit_length(), q)) if blind else engine.fitted
+    p = fitted.p
 
     def draw(keys: Sequence[int], rnd: random.Random) -> Case:
-        return _case(engine, engine.message(p, 0, bits, [(rnd.randrange(2, p - 1), key) for key in keys]))
+        pairs = [(rnd.randrange(2, p - 1), key) for key in keys]
+        if blind:
+            pairs = [(pow(x, (p - 1) // q, p), key + q * rnd.getrandbits(blind)) for x, key in pairs]
+        return _case(engine, engine.message(p, 0, bits + blind, pairs))
 
     what = f"powers, exponents of {bits} bits"
-    keys = partial(_several, engine.results, 1 << bits)
-    setup = engine.setup(engine.fitted)
-    return _engine(engine, setup, engine.layout.answer_words(0), keys, draw, what, {})
+    setup = engine.setup(fitted)
+    keys = partial(_several, engine.results, q or 1 << bits)
+    about = {"blind_exponent": blind} if blind else {}
+    return _engine(engine, setup, engine.layout.answer_words(0), keys, draw, what, about)
+
+
+def _prime(bits: int, q: int) -> int:
+    """The largest prime p of ``bits`` bits with q | p - 1. Raises UnsupportedError if there is none."""
+    step = 2 * q
+    for p in range(((1 << bits) - 2) // step * step + 1, 1 << bits - 1, -step):
+        if is_prime(p):
+            return p
+    raise UnsupportedError(f"no prime of {bits} bits is 1 modulo {q}: exponents must be shorter")
 
 
 def _several(count: int, end: int, rnd: random.Random) -> list[int]:

@@ -122,6 +122,26 @@ public:
         }
     }
 
+    // Bits that change in one cycle of each run, in every register, memory and net.
+    void look_at(const Batch& batch, uint64_t cycle, uint32_t* into) {
+        const std::vector<Place> all = places_of(*model);
+        std::vector<uint8_t> old;
+        for (uint64_t k = 0; k < batch.runs; ++k) {
+            begin();
+            uint64_t accepted = 0, taken = 0;
+            for (uint64_t before = 0; before < cycle; ++before)
+                cycle_of(batch.i + k * words * SEND_WORDS, accepted, taken, nullptr);
+            old.clear();
+            for (const Place& place : all) old.insert(old.end(), place.data, place.data + place.stride * place.words);
+            cycle_of(batch.i + k * words * SEND_WORDS, accepted, taken, nullptr);
+            uint8_t* was = old.data();
+            for (const Place& place : all) {
+                *into++ = static_cast<uint32_t>(changed(place.data, was, place.stride * place.words));
+                was += place.stride * place.words;
+            }
+        }
+    }
+
     size_t count() const { return places_of(*model).size(); }
     size_t bits(size_t place) const {
         const Place of = places_of(*model)[place];
@@ -136,6 +156,8 @@ private:
     std::vector<std::vector<Place>> watched;
     std::vector<uint8_t> before, snapshot;
     std::vector<uint32_t> counts, pivot;
+
+    void begin() { std::copy(snapshot.begin(), snapshot.end(), reinterpret_cast<uint8_t*>(model->rootp)); }
 
     void step() {
         model->clk = 0;
@@ -193,7 +215,7 @@ private:
 
     // A run from the snapshot; returns the cycle in which the answer ended, 0 if it did not end.
     uint64_t run(const uint64_t* i, uint64_t* o) {
-        std::copy(snapshot.begin(), snapshot.end(), reinterpret_cast<uint8_t*>(model->rootp));
+        begin();
         uint64_t accepted = 0, taken = 0, end = 0;
         look(nullptr);
         for (uint64_t cycle = 0; cycle < cycles; ++cycle) {
@@ -231,5 +253,8 @@ EXPORT uint64_t modmill_places(void* simulation) { return static_cast<Simulation
 EXPORT uint64_t modmill_bits(void* simulation, uint64_t place) { return static_cast<Simulation*>(simulation)->bits(place); }
 EXPORT void modmill_run(void* simulation, const Batch* batch, Moments* sums) {
     static_cast<Simulation*>(simulation)->run(*batch, sums);
+}
+EXPORT void modmill_look_at(void* simulation, const Batch* batch, uint64_t cycle, uint32_t* into) {
+    static_cast<Simulation*>(simulation)->look_at(*batch, cycle, into);
 }
 EXPORT void modmill_end(void* simulation) { delete static_cast<Simulation*>(simulation); }

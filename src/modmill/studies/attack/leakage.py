@@ -16,17 +16,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
 from modmill.flow import tools
 from modmill.studies.attack.keys import Case, Subject
-from modmill.studies.attack.leakage_report import LeakageReport
+from modmill.studies.attack.leakage_report import Curve, LeakageReport
 from modmill.studies.attack.traces import Runner, Sums, Traced
-from modmill.studies.attack.welch import ORDERS, Group
+from modmill.studies.attack.welch import ORDERS, Group, limit, welch
 
 LEAST = 100
 """Least number of runs."""
+WHERE = 500
+"""Largest number of runs in which the places of a leak are searched."""
 SAVE_EVERY = 20.0
 """Seconds between two times that the sums are kept."""
 _ROUND = 4  # blocks that each thread has in a round
@@ -96,6 +98,23 @@ class _Test:
                 raise tools.ToolError(f"simulation: the answer of run {number} is wrong")
         return [number for number, late in zip(numbers, ended, strict=True) if late]
 
+    def where(self, curve: Curve, count: int) -> list[tuple[str, float]]:
+        """The registers, memories and nets that show a leak in the cycle with the largest t of a class and order, in
+        the first ``count`` runs, with their t, the largest first."""
+        drawn = [self.case(number) for number in range(count)]
+        with self.traced.runner() as runner:
+            changed = runner.look_at([case.words for _, case in drawn], curve.peak)
+        most = limit(len(self.traced.places))
+        found = []
+        for place, counts in zip(self.traced.places, zip(*changed, strict=True), strict=True):
+            sides = [
+                Group.of([x for x, (which, _) in zip(counts, drawn, strict=True) if which == side])
+                for side in (FIXED, RANDOM)
+            ]
+            if abs(t := welch(sides[0], sides[1], curve.order)) > most:
+                found.append((place.name, t))
+        return sorted(found, key=lambda each: -abs(each[1]))
+
     def groups(self, count: int) -> list[list[list[Group]]]:
         """The groups of the first ``count`` runs; in each of every class, a cycle after the other."""
         counts = Counter(_group(k, random.Random(f"{self.seed} {k}").randrange(2)) for k in range(count))
@@ -130,10 +149,12 @@ def run(
     test = _Test(subject, seed, control, fixed, traced, traced.sums(4))
     kept = _Kept([traced.key, subject.what, dict(subject.about), seed, control])
     late = _summed(test, count, jobs or len(os.sched_getaffinity(0)), kept, progress)
-    return LeakageReport.of(
+    report = LeakageReport.of(
         name or subject.bench.top, subject, seed, count, traced, test.groups(count), late, control, order,
-        time.monotonic() - start,
     )  # fmt: skip
+    worst = report.worst
+    where = test.where(worst, min(count, WHERE)) if worst else []
+    return replace(report, where=where, seconds=time.monotonic() - start)
 
 
 def _summed(test: _Test, count: int, threads: int, kept: _Kept, progress: Callable[[str, int, int], None]) -> list[int]:

@@ -18,6 +18,8 @@ from modmill.version import __version__
 
 MOST = 1e6
 """Stands for an infinite t in rows and JSON."""
+SHOWN = 5
+"""Largest number of places that a report lists."""
 PARTS = 200
 _NAMES = {1: "first order", 2: "second order"}
 
@@ -61,7 +63,8 @@ def _rounded(t: float) -> float:
 class LeakageReport:
     """The result of a t-test. ``about``: the core and its operation in words. ``runs``: in all; ``cycles``: of each.
     ``bits``: of registers, memories and nets that may change. ``most``: `limit` of the number of all t. ``late``: runs
-    that took other times than the first. ``order``: the highest one that counts for `leaks`."""
+    that took other times than the first. ``order``: the highest one that counts for `leaks`.
+    ``where``: the registers, memories and nets that show the leak of `worst`, with their t."""
 
     name: str
     digest: str
@@ -73,13 +76,14 @@ class LeakageReport:
     curves: Sequence[Curve]
     most: float
     late: Sequence[int]
-    seconds: float
     order: int = ORDERS[-1]
+    where: Sequence[tuple[str, float]] = ()
+    seconds: float = 0.0
 
     @classmethod
     def of(
         cls, name: str, subject: Subject, seed: int, runs: int, traced: Traced,
-        groups: Sequence[Sequence[Sequence[Group]]], late: Sequence[int], control: bool, order: int, seconds: float,
+        groups: Sequence[Sequence[Sequence[Group]]], late: Sequence[int], control: bool, order: int,
     ) -> LeakageReport:  # fmt: skip
         """The report of ``groups``: fixed and random keys of the even runs, then of the odd ones; in each the groups of
         a class, a cycle after the other."""
@@ -99,12 +103,18 @@ class LeakageReport:
             for k, label in enumerate(traced.classes[:-1])
         }
         about = {**subject.about, "operation": subject.what, **({"control": True} if control else {})}
-        return cls(name, subject.digest, seed, about, runs, traced.cycles, bits, curves, most, late, seconds, order)
+        return cls(name, subject.digest, seed, about, runs, traced.cycles, bits, curves, most, late, order)
 
     @property
     def leaks(self) -> bool:
         """Whether the traces, or the times of the runs, depend on the key."""
         return bool(self.late) or any(curve.leaks for curve in self.curves if curve.order <= self.order)
+
+    @property
+    def worst(self) -> Curve | None:
+        """The class with the largest t of a leak, of the lowest order with one; None without a leak."""
+        found = [curve for curve in self.curves if curve.leaks and curve.order <= self.order]
+        return min(found, key=lambda curve: (curve.order, -curve.largest), default=None)
 
     @property
     def title(self) -> str:
@@ -121,6 +131,10 @@ class LeakageReport:
             if curve.leaks:
                 where = f", leak in {len(curve.leaks):,} cycles, {curve.leaks[0]:,} to {curve.leaks[-1]:,}"
             yield f"  {curve.name:<{width}}  largest |t| {curve.largest:8.2f} in cycle {curve.peak:>7,}{where}"
+        if self.worst and self.where:
+            names = ", ".join(f"{name} ({abs(t):.1f})" for name, t in self.where[:SHOWN])
+            more = f" and {len(self.where) - SHOWN:,} more" if len(self.where) > SHOWN else ""
+            yield f"  in cycle {self.worst.peak:,}: {names}{more}"
         if self.late:
             yield f"  {len(self.late):,} runs took another number of cycles"
         bits = ", ".join(f"{count:,} bits of {name}" for name, count in self.bits.items())
@@ -139,7 +153,7 @@ class LeakageReport:
         return {
             "runs": self.runs, "cycles": self.cycles, "bits": dict(self.bits), "limit": round(self.most, 2),
             "late": len(self.late), "leaks": self.leaks, "curves": found, "profile": profile,
-            "seconds": round(self.seconds, 1),
+            "where": [name for name, _ in self.where[:SHOWN]], "seconds": round(self.seconds, 1),
         }  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
@@ -148,7 +162,7 @@ class LeakageReport:
         every = {
             curve.name: [round(max(-MOST, min(MOST, t)), 3) for t in curve.t] for curve in self.curves
         }  # fmt: skip
-        return {**about, **self.values(), "t": every}
+        return {**about, **self.values(), "where": [[name, _rounded(t)] for name, t in self.where], "t": every}
 
     def row(self) -> Row:
         """The row for ``results``."""

@@ -15,9 +15,10 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from modmill.flow import library, tools
-from modmill.flow.library import U64, U64S, Start, StartJob
+from modmill.flow.library import U32, U64, U64S, Start, StartJob
 from modmill.studies.attack.state import Place, named, state_macro
 
 CLASSES = ("registers", "memories", "nets")
@@ -134,13 +135,15 @@ class Traced:
         ]  # fmt: skip
         compiled = library.library(text, bench.top, "".join(harness))
         self.key, self._library = compiled.stem, ctypes.CDLL(str(compiled))
-        begin, places, bits, run, end = (
-            getattr(self._library, f"modmill_{name}") for name in ("begin", "places", "bits", "run", "end")
+        begin, places, bits, run, look, end = (
+            getattr(self._library, f"modmill_{name}") for name in ("begin", "places", "bits", "run", "look_at", "end")
         )
         begin.argtypes, begin.restype = [ctypes.POINTER(_Opening)], ctypes.c_void_p
         places.argtypes, places.restype = [ctypes.c_void_p], U64
         bits.argtypes, bits.restype = [ctypes.c_void_p, U64], U64
         run.argtypes, run.restype = [ctypes.c_void_p, ctypes.POINTER(_Batch), ctypes.c_char_p], None
+        look.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Batch), U64, ctypes.POINTER(U32)]
+        look.restype = None
         end.argtypes, end.restype = [ctypes.c_void_p], None
         self.bench, self.first = bench, list(first)
         self.classes = (*CLASSES[: 2 + nets], ALL)
@@ -210,15 +213,25 @@ class Runner:
 
         Raises ValueError for a run of another number of words than the first.
         """
+        batch, o, late = self._batch(runs, groups)
+        self._library.modmill_run(self._simulation, ctypes.byref(batch), sums.buffer)
+        size = len(o) // len(runs)
+        answers = [self._traced.bench.take.unpacked(o[k * size : (k + 1) * size]) for k in range(len(runs))]
+        return answers, [bool(x) for x in late[: len(runs)]]
+
+    def look_at(self, runs: Sequence[Sequence[tuple[int, ...]]], cycle: int) -> list[list[int]]:
+        """The bits that change in this cycle of each run, in every place of `Traced.places`."""
+        batch, *_ = self._batch(runs, [0] * len(runs))
+        size = len(self._traced.places)
+        into = library.array(U32, len(runs) * size)
+        self._library.modmill_look_at(self._simulation, ctypes.byref(batch), cycle, into)
+        return [into[k * size : (k + 1) * size] for k in range(len(runs))]
+
+    def _batch(self, runs: Sequence[Sequence[tuple[int, ...]]], groups: Sequence[int]) -> tuple[_Batch, Any, Any]:
         if any(len(words) != self._words for words in runs):
             raise ValueError(f"a run must have {self._words} words, as the first")
         bench = self._traced.bench
         sent = [number for words in runs for number in bench.send.packed(words)]
-        size = bench.wanted * bench.take.size
-        o, late = library.array(U64, len(runs) * size), library.array(U64, len(runs))
-        batch = _Batch(
-            len(runs), library.array(U64, len(sent), sent), library.array(U64, len(runs), groups), o, late
-        )  # fmt: skip
-        self._library.modmill_run(self._simulation, ctypes.byref(batch), sums.buffer)
-        answers = [bench.take.unpacked(o[k * size : (k + 1) * size]) for k in range(len(runs))]
-        return answers, [bool(x) for x in late[: len(runs)]]
+        o, late = library.array(U64, len(runs) * bench.wanted * bench.take.size), library.array(U64, len(runs))
+        given = library.array(U64, len(sent), sent), library.array(U64, len(runs), groups)
+        return _Batch(len(runs), *given, o, late), o, late

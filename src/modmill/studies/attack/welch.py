@@ -38,6 +38,12 @@ class Group:
     count: int
     powers: Powers
 
+    @classmethod
+    def of(cls, values: Sequence[int]) -> Group:
+        """The group of these values."""
+        one, two, three, four = (sum(x**k for x in values) for k in (1, 2, 3, 4))
+        return cls(len(values), (one, two, three, four))
+
     def __add__(self, other: Group) -> Group:
         one, two, three, four = (a + b for a, b in zip(self.powers, other.powers, strict=True))
         return Group(self.count + other.count, (one, two, three, four))
