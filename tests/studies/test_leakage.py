@@ -16,7 +16,7 @@ from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.build import build
 from modmill.cores.rsa import machine as rsa
 from modmill.flow import tools
-from modmill.report.attack_tables import LEAK_LIMIT, blinding, leakage_table
+from modmill.report.attack_tables import LEAK_LIMIT, compared, leakage_table
 from modmill.studies.attack import leakage
 from modmill.studies.attack.keys import Case, Subject, read
 from modmill.studies.attack.traces import Bench, Stream, Traced
@@ -137,7 +137,11 @@ def test_planted_leaks_are_found_where_they_are(mode, kind, cycles, places):
     assert {name for name, _ in report.where} == places
     control = leakage.run(subject(getattr(shares, mode)), 600, control=True, order=1)
     assert not control.leaks
-    assert blinding(control.about) == "random keys against random keys"
+    assert compared(control.about) == "random keys against random keys"
+    assert compared(report.about) == "one key against random keys"
+    later = leakage.run(subject(getattr(shares, mode)), 600, begin=cycles[-1] + 1)
+    assert compared(later.about) == f"one key against random keys, from cycle {cycles[-1] + 1} on"
+    assert not replace(later, order=1).leaks
 
 
 def test_a_time_that_depends_on_the_key_is_a_leak():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -74,6 +74,13 @@ def leakage(
     exponent_bits: Annotated[
         int, typer.Option(min=0, help="Length of an RSA engine's exponents; 0: 48, or its longest if that is less.")
     ] = 0,
+    fixed: Annotated[
+        Literal["key", "point"],
+        typer.Option(help="What half of the runs have alike; a point for coprocessors of curves."),
+    ] = "key",
+    begin: Annotated[
+        int, typer.Option("--from", min=0, metavar="CYCLE", help="First cycle that counts, after public inputs.")
+    ] = 0,
     blind_exponent: Annotated[
         int, typer.Option(min=0, max=256, help="Bits of a random multiple of the order that is added to exponents.")
     ] = 0,
@@ -103,11 +110,11 @@ def leakage(
     show(f"reading {folder}")
     subject = read(
         folder, operation, blind_scalar=blind_scalar, blind_coordinates=blind_coordinates,
-        exponent_bits=exponent_bits, blind_exponent=blind_exponent,
+        point=fixed == "point", exponent_bits=exponent_bits, blind_exponent=blind_exponent,
     )  # fmt: skip
     keep("finished runs are kept; the same command goes on from them")
     report = run(
-        subject, count or subject.usual, seed, nets=nets, control=control, order=order, jobs=jobs,
+        subject, count or subject.usual, seed, nets=nets, control=control, order=order, begin=begin, jobs=jobs,
         name=folder.resolve().name, progress=show,
     )  # fmt: skip
     row = report.row()

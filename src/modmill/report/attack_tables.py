@@ -24,8 +24,8 @@ HEAD = (
 )  # fmt: skip
 MISSING = "not measured"
 LEAKAGE_HEAD = (
-    "core", "blinding", "operation", "runs", "largest \\|t\\|, registers", "memories", "all", "second order, all",
-    "leaks in cycles",
+    "core", "test", "blinding", "operation", "runs", "largest \\|t\\|, registers", "memories", "all",
+    "second order, all", "leaks in cycles",
 )  # fmt: skip
 
 
@@ -46,21 +46,26 @@ def faults_table(folder: Path) -> str:
 def leakage_table(folder: Path) -> str:
     """A Markdown table of all t-tests in a folder of rows, a line each; nothing without one."""
     found = sorted((row for row in all_rows(folder) if row.kind == "leakage"), key=_leakage_place)
-    return _table(LEAKAGE_HEAD, 3, list(map(_leakage_line, found)))
+    return _table(LEAKAGE_HEAD, 4, list(map(_leakage_line, found)))
 
 
 def blinding(about: Mapping[str, Any]) -> str:
     """The blinding of a t-test in words."""
-    if about.get("control"):
-        return "random keys against random keys"
     words = [f"{name} {about[key]} bits" for name in ("scalar", "exponent") if (key := f"blind_{name}") in about]
     words += ["coordinates"] * bool(about.get("blind_coordinates"))
     return ", ".join(words) or "none"
 
 
+def compared(about: Mapping[str, Any]) -> str:
+    """The two groups of a t-test in words, and the cycles that count."""
+    what = about.get("fixed", "key")
+    groups = f"random {what}s against random {what}s" if about.get("control") else f"one {what} against random {what}s"
+    return f"{groups}, from cycle {about['from']:,} on" if "from" in about else groups
+
+
 def _leakage_place(row: Row) -> tuple[Any, ...]:
     about = row.about
-    return _core(about), about["operation"], blinding(about), row.seed
+    return _core(about), about["operation"], blinding(about), compared(about), row.seed
 
 
 def _core(about: Mapping[str, Any]) -> str:
@@ -78,8 +83,8 @@ def _leakage_line(row: Row) -> list[str]:
     first = [curves[f"{kind}, first order"] for kind in _KINDS]
     count = max(curve["leaks"] for curve in first)
     return [
-        _core(about), blinding(about), f"{about['operation']}, {values['cycles']:,} cycles", f"{values['runs']:,}",
-        *largest, f"{count:,}" if count else "none",
+        _core(about), compared(about), blinding(about), f"{about['operation']}, {values['cycles']:,} cycles",
+        f"{values['runs']:,}", *largest, f"{count:,}" if count else "none",
     ]  # fmt: skip
 
 

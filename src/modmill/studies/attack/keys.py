@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """What leaks: the operation of a core or an engine with a key that is the same in every run, or random.
 
-    engine for a curve     the scalars; points are random in all runs, so the results are too
+    engine for a curve     the scalars; points are random in all runs, so the results are too; or the other way round
     engine for powers      the exponents; bases are random in all runs
     multiplier             both operands
 
@@ -73,31 +73,35 @@ class _Noted(ReferenceEngine):
 
 def read(
     folder: Path, operation: str = "", *, blind_scalar: int = 0, blind_coordinates: bool = False,
-    exponent_bits: int = 0, blind_exponent: int = 0,
+    point: bool = False, exponent_bits: int = 0, blind_exponent: int = 0,
 ) -> Subject:  # fmt: skip
     """The subject in a folder. ``operation``: of a coprocessor, the first with a secret scalar by default;
-    ``blind_scalar``, ``blind_coordinates``: as in `Ecc`. ``exponent_bits``: of an RSA engine, default `rsa.SHORT`;
+    ``blind_scalar``, ``blind_coordinates``: as in `Ecc`; ``point``: the points take the part of the key, and scalars
+    are random. ``exponent_bits``: of an RSA engine, default `rsa.SHORT`;
     ``blind_exponent``: bits of the random multiple of the bases' order that is added to them.
 
     Raises UnsupportedError for an operation, a length or a blinding that the core does not have.
     """
     kind = kind_of(folder)
     curve = (folder / f"{ecc.EccCore.STEM}.json").exists()
-    if not curve and (operation or blind_scalar or blind_coordinates):
-        name = "--operation" if operation else "--blind-scalar" if blind_scalar else "--blind-coordinates"
+    given = {
+        "--operation": operation, "--blind-scalar": blind_scalar, "--blind-coordinates": blind_coordinates,
+        "--fixed point": point,
+    }  # fmt: skip
+    for name in (name for name, value in given.items() if value and not curve):
         raise UnsupportedError(f"{name} is for coprocessors of curves; {folder} holds {kind}")
     engine = (folder / f"{rsa.EngineCore.STEM}.json").exists()
     if not engine and (exponent_bits or blind_exponent):
         name = "--exponent-bits" if exponent_bits else "--blind-exponent"
         raise UnsupportedError(f"{name} is for RSA engines; {folder} holds {kind}")
     if curve:
-        return _multiples(ecc.read(folder), operation, blind_scalar, blind_coordinates)
+        return _multiples(ecc.read(folder), operation, blind_scalar, blind_coordinates, point)
     if engine:
         return _powers(read_any(folder), exponent_bits, blind_exponent)
     return _product(folder)
 
 
-def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coordinates: bool) -> Subject:
+def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coordinates: bool, point: bool) -> Subject:
     curve, secret = core.curve, ("multiply", "multiply-base", "ladder")
     chosen = operation or next((name for name in core.operations if name in secret), core.operations[0])
     core.number(chosen)  # raises for an operation that it does not have
@@ -111,10 +115,18 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
             f"not {blind_scalar}; ecc build --blind BITS makes room"
         )
 
-    def draw(keys: Sequence[int], rnd: random.Random) -> Case:
+    if point and chosen == "multiply-base":
+        raise UnsupportedError("multiply-base has no point of its own: --fixed point needs multiply or ladder")
+
+    def points(rnd: random.Random) -> list[Mapping[str, int]]:
+        return [drawn(curve, chosen, core.bits, rnd)[1] for _ in range(core.results)]
+
+    scalars = partial(_several, core.results, curve.n)
+
+    def draw(secrets: Any, rnd: random.Random) -> Case:
         engine = _Noted(curve)
         host = Ecc(engine, blind_scalar, blind_coordinates, below=rnd.randrange)
-        given = [drawn(curve, chosen, core.bits, rnd)[1] for _ in keys]
+        keys, given = (scalars(rnd), secrets) if point else (secrets, points(rnd))
         if chosen == "ladder":
             host.ladder(keys, [numbers["u"] for numbers in given], core.bits - blind_scalar)
         elif chosen == "multiply":
@@ -124,10 +136,12 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
         return _case(core, core.message(chosen, engine.noted))
 
     about = {**({"blind_scalar": blind_scalar} if blind_scalar else {}),
-             **({"blind_coordinates": True} if blind_coordinates else {})}  # fmt: skip
-    keys = partial(_several, core.results, curve.n)
+             **({"blind_coordinates": True} if blind_coordinates else {}),
+             **({"fixed": "point"} if point else {})}  # fmt: skip
     setup = core.setup(core.modulus(chosen))
-    return _engine(core, setup, core.layout.answer_words(core.number(chosen)), keys, draw, chosen, about)
+    return _engine(
+        core, setup, core.layout.answer_words(core.number(chosen)), points if point else scalars, draw, chosen, about
+    )
 
 
 def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int) -> Subject:

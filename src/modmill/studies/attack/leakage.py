@@ -132,11 +132,11 @@ def _group(number: int, which: int) -> int:
 
 def run(
     subject: Subject, count: int, seed: int = 1, *, nets: bool = False, control: bool = False, order: int = ORDERS[-1],
-    jobs: int = 0, name: str = "", progress: Callable[[str, int, int], None] = lambda *_: None,
+    begin: int = 0, jobs: int = 0, name: str = "", progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> LeakageReport:  # fmt: skip
     """The t-test of the first ``count`` runs of ``seed``, on ``jobs`` threads (0: one for each processor). ``nets``:
     nets are counted too. ``control``: both groups have random keys. ``order``: the highest one that counts as a
-    leak. ``name``: of the core in the report.
+    leak; ``begin``: the first cycle that counts. ``name``: of the core in the report.
 
     Raises ValueError for less than `LEAST` runs, and ToolError if the netlist does not compile or an answer is wrong.
     """
@@ -150,7 +150,7 @@ def run(
     kept = _Kept([traced.key, subject.what, dict(subject.about), seed, control])
     late = _summed(test, count, jobs or len(os.sched_getaffinity(0)), kept, progress)
     report = LeakageReport.of(
-        name or subject.bench.top, subject, seed, count, traced, test.groups(count), late, control, order,
+        name or subject.bench.top, subject, seed, count, traced, test.groups(count), late, control, order, begin,
     )  # fmt: skip
     worst = report.worst
     where = test.where(worst, min(count, WHERE)) if worst else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modmill.flow import tools
-from modmill.report.attack_tables import LEAK_LIMIT, blinding
+from modmill.report.attack_tables import LEAK_LIMIT, blinding, compared
 from modmill.report.rows import Row
 from modmill.studies.attack.keys import Subject
 from modmill.studies.attack.traces import Traced
@@ -83,10 +83,13 @@ class LeakageReport:
     @classmethod
     def of(
         cls, name: str, subject: Subject, seed: int, runs: int, traced: Traced,
-        groups: Sequence[Sequence[Sequence[Group]]], late: Sequence[int], control: bool, order: int,
+        groups: Sequence[Sequence[Sequence[Group]]], late: Sequence[int], control: bool, order: int, begin: int,
     ) -> LeakageReport:  # fmt: skip
         """The report of ``groups``: fixed and random keys of the even runs, then of the odd ones; in each the groups of
-        a class, a cycle after the other."""
+        a class, a cycle after the other. Every t before the cycle ``begin`` counts as 0. Raises ValueError if none is
+        left."""
+        if begin >= traced.cycles:
+            raise ValueError(f"a run has the cycles 0 to {traced.cycles - 1:,}; none is left from {begin:,} on")
         most = limit(traced.cycles * len(traced.classes) * len(ORDERS))
         curves = list[Curve]()
         for kind, label in enumerate(traced.classes):
@@ -94,7 +97,7 @@ class LeakageReport:
             whole = [(a + c, b + d) for a, b, c, d in zip(even, other, odd, another, strict=True)]
             for each in ORDERS:
                 t, *halves = (
-                    [welch(a, b, each) for a, b in pairs]
+                    [0.0 if k < begin else welch(a, b, each) for k, (a, b) in enumerate(pairs)]
                     for pairs in (whole, zip(even, other, strict=True), zip(odd, another, strict=True))
                 )
                 curves.append(Curve(label, each, t, leaks(t, (halves[0], halves[1]), most)))
@@ -102,7 +105,10 @@ class LeakageReport:
             label: sum(p.bits for p in traced.places if traced.kind(p) == 1 + k)
             for k, label in enumerate(traced.classes[:-1])
         }
-        about = {**subject.about, "operation": subject.what, **({"control": True} if control else {})}
+        about = {
+            **subject.about, "operation": subject.what, **({"control": True} if control else {}),
+            **({"from": begin} if begin else {}),
+        }  # fmt: skip
         return cls(name, subject.digest, seed, about, runs, traced.cycles, bits, curves, most, late, order)
 
     @property
@@ -118,8 +124,9 @@ class LeakageReport:
 
     @property
     def title(self) -> str:
-        """What was tested, in a line."""
-        return f"{self.name}: {self.runs:,} runs of {self.about['operation']}, {self.cycles:,} cycles each"
+        """What was compared, in a line."""
+        what = f"{self.runs:,} runs of {self.about['operation']}, {self.cycles:,} cycles each"
+        return f"{self.name}: {what}, {compared(self.about)}"
 
     @property
     def lines(self) -> Iterator[str]:
@@ -168,5 +175,5 @@ class LeakageReport:
         """The row for ``results``."""
         by = ", ".join(f"{tool} {tools.version(tool)}" for tool in ("yosys", "verilator"))
         about = {**self.about, "modmill": __version__, "tools": by}
-        test = f"modmill {__version__}, {self.about['operation']}, blinding: {blinding(self.about)}"
-        return Row("leakage", self.digest, test, "", self.seed, self.values(), about)
+        test = f"{self.about['operation']}, {compared(self.about)}, blinding: {blinding(self.about)}"
+        return Row("leakage", self.digest, f"modmill {__version__}, {test}", "", self.seed, self.values(), about)
