@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Rows executed by a netlist on unknown numbers: each kind is right, and planted faults of the data path are found."""
+"""Entries of rows executed by a netlist on unknown numbers: each kind is right, and planted faults of the data path are
+found."""
 
 import copy
 
 import pytest
 
 from marks import long
-from modmill.cores import data_path
-from modmill.cores.carries import Carries
-from modmill.cores.data_path import data_path_part, kinds, with_closed_core
-from modmill.cores.rsa import machine as rsa
-from modmill.flow.integers import Integers
+from modmill.cores.closed_machine import with_closed_core
+from modmill.cores.data_path import data_path_faults
+from modmill.cores.ecc import machine as ecc
+from modmill.cores.surroundings import Surroundings
 from modmill.flow.netlist import Netlist
 from modmill.studies.mutate import ENGINES
 
@@ -22,72 +22,64 @@ def machine():
     return with_closed_core(engine.verilog, engine.top).module, engine
 
 
-def part(module, engine):
-    return data_path_part(lambda: Netlist(copy.deepcopy(module)), engine.layout, engine.multiplier)
+def faults(module, engine):
+    around = Surroundings(Netlist(copy.deepcopy(module)), engine.layout, engine.multiplier)
+    return data_path_faults(around)
 
 
-@pytest.fixture
-def few(monkeypatch):
-    """Two kinds of rows with sums and differences only."""
-    monkeypatch.setattr(data_path, "kinds", lambda layout: [kinds(layout)[k] for k in (0, 5)])
-
-
-@pytest.mark.long
-def test_all_kinds_of_rows_are_executed_by_the_netlist(machine):
-    assert part(*machine).remains == ()
-
-
-def test_rows_are_executed_by_the_netlist(machine, few):
-    assert part(*machine).remains == ()
+def test_entries_of_all_kinds_are_executed_by_the_netlist(machine):
+    assert list(faults(*machine)) == []
 
 
 FAULTS = {
-    "a destination": "sequencer.destination",
-    "an operand's address": "sequencer.read",
-    "the time of a write": "sequencer.sums",
-    "a carry": "sequencer.unit.slice_0.plus_one",
-    "an operand of the multiplier": "sequencer.unit.slice_1.kept_a",
-    "the multiple of p": "sequencer.lift",
-    "a sum": "sequencer.unit.slice_1.s",
-    "what is stored": "sequencer.unit.slice_0.stored",
-    "a difference": "sequencer.unit.slice_0.invert_here",
+    "a destination": ("sequencer.destination", "another destination"),
+    "an operand's address": ("sequencer.read", "is not read"),
+    "the time of a write": ("sequencer.sums", ""),
+    "a carry": ("sequencer.unit.slice_0.plus_one", "another value"),
+    "a carry to the next slice": ("sequencer.unit.slice_0.carries_out", "another value"),
+    "an operand of the multiplier": ("sequencer.unit.slice_1.kept_a", "other operands"),
+    "the multiple of p": ("sequencer.lift", "multiple of p"),
+    "a sum": ("sequencer.unit.slice_1.s", "another value"),
+    "what is stored": ("sequencer.unit.slice_0.stored", "another value"),
+    "a difference": ("sequencer.unit.slice_0.invert_here", "another value"),
 }
-QUICK = ("a destination", "a carry", "an operand of the multiplier")
+QUICK = ("a destination", "a carry to the next slice", "an operand of the multiplier")
 
 
 @pytest.mark.parametrize("fault", [(pytest.param if fault in QUICK else long)(fault) for fault in FAULTS])
-def test_a_planted_fault_of_the_data_path_is_found(machine, few, fault):
+def test_a_planted_fault_of_the_data_path_is_found(machine, fault):
     module, engine = machine
+    name, said = FAULTS[fault]
+    assert said in next(faults(inverted(module, name), engine))
+
+
+def inverted(module, name):
+    """The netlist with the lowest bit of a register's next value inverted."""
     net = Netlist(copy.deepcopy(module))
-    q = net.module["netnames"][FAULTS[fault]]["bits"][0]
+    q = net.module["netnames"][name]["bits"][0]
     pins = next(c["connections"] for c in net.cells.values() if q in c["connections"].get("Q", ()))
     k = pins["Q"].index(q)
     pins["D"][k] = net.add("$not", A=[pins["D"][k]])[0]
-    assert part(net.module, engine).remains
+    return net.module
+
+
+@pytest.fixture(scope="module")
+def trimming():
+    """A machine with conditional subtractions, two threads and a loop."""
+    engine = ecc.ecc("X25519", "pseudo-mersenne", threads=2)
+    assert engine.layout.conditional_subtracts
+    return with_closed_core(engine.verilog, engine.top).module, engine
 
 
 @pytest.mark.long
-def test_a_machine_for_powers_has_products_only():
-    engine = rsa.engine("montgomery-array", width=64, threads=2, bits=32)
-    net = with_closed_core(engine.verilog, engine.top)
-    assert part(net.module, engine).remains == ()
+def test_conditional_subtractions_are_executed(trimming):
+    assert list(faults(*trimming)) == []
 
 
-def test_sums_in_slices_are_the_sum():
-    """Two slices of 8 bits with a carry each in both additions, against one sum; without the second carry it is not."""
-    make = Integers()
-    low = [make.atom("low", 0, 255) for _ in range(3)]
-    high = [make.atom("high", 0, 255) for _ in range(3)]
-
-    def cut(terms, k):
-        return make.floor(make.sum(terms), k)
-
-    d_carry = cut([(1, low[0]), (1, low[1])], 8)
-    rest = [(1, low[0]), (1, low[1]), (-256, d_carry)]
-    s_carry = cut([*rest, (1, low[2])], 8)
-    whole = cut([(1, x) for x in low], 8)
-    upper = [(1, x) for x in high]
-    right = make.sum([*upper, (1, d_carry), (1, cut([(2, make.number(1)), (-1, make.number(1)), (1, s_carry)], 1))])
-    carries = Carries(make)
-    assert carries.same(right, make.sum([*upper, (1, whole)]))
-    assert not carries.same(make.sum([*upper, (1, d_carry)]), make.sum([*upper, (1, whole)]))
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", ["sequencer.below", "sequencer.unit.slice_0.t", "sequencer.trims", "sequencer.unit.slice_0.begun_4"]
+)
+def test_a_planted_fault_of_a_conditional_subtraction_is_found(trimming, name):
+    module, engine = trimming
+    assert list(faults(inverted(module, name), engine))

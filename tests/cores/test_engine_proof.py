@@ -8,7 +8,7 @@ import json
 import pytest
 
 from marks import long
-from modmill.cores import proof
+from modmill.cores import proof, sequence
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.engine_files import file_differences
 from modmill.cores.engine_proof import circuit_time, machine_time, router_time
@@ -149,7 +149,8 @@ def test_a_router_is_proved_and_a_leak_in_it_is_found():
     assert router_time(leaking).state == "OPEN"
 
 
-def test_a_folder_with_two_machines_is_proved_module_by_module(tmp_path):
+def test_a_folder_with_two_machines_is_proved_module_by_module(tmp_path, monkeypatch):
+    monkeypatch.setattr(sequence, "sequence_faults", lambda _: iter(["a planted fault"]))
     core = ecc.ecc(CURVE, "montgomery-array", {"loadable": False}, threads=1, cores=2)
     core.write(tmp_path / "two", "modmill ecc build")
     found = proof.prove(tmp_path / "two", operations=True)

@@ -6,7 +6,7 @@
     bounds      every slot is read after the write that it must see, and no number overflows
     the rest    what the rows compute is the operation (`engines.theorem`)
     data path   the hardware executes a row of each kind as the interpreter does (`data_path`)
-    sequence    rows follow each other as the interpreter takes them: not proved, so the whole stays OPEN
+    sequence    rows follow each other as the interpreter takes them (`sequence`)
 
 The programs are made again from the record of the folder; the rows are read back from the Verilog.
 """
@@ -14,33 +14,33 @@ The programs are made again from the record of the folder; the rows are read bac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from modmill.contract import Binary
+from modmill.cores import data_path, sequence
 from modmill.cores.built import BuiltEngine
-from modmill.cores.data_path import data_path_part, with_closed_core
+from modmill.cores.closed_machine import with_closed_core
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.folder import KINDS
 from modmill.cores.rsa.circuit import CircuitCore, engine_class
 from modmill.cores.rsa.machine import EngineCore
+from modmill.cores.surroundings import Surroundings
 from modmill.engines.machine.layout import DOWN, OWN, OWN_ENTRY, SHARED, SHARED_ENTRY, UP, MicrocodeLayout
 from modmill.engines.machine.program_memory import BANK, table_shapes
-from modmill.engines.machine.timing import unit
+from modmill.engines.machine.timing import MachineTiming, unit
 from modmill.engines.microcode.program import ENTRY, PAIR, OperandAddress, Program, Task
 from modmill.engines.theorem.parts import Part
 from modmill.engines.theorem.point_programs import PointProof, bounds_part, order_part
 from modmill.engines.theorem.power_programs import PowerProof
 from modmill.flow.netlist import Bit, Netlist
+from modmill.interface import Multiplier
 
 _BANKS = re.compile(r"(?:^|\.)sequencer\.table_?\.bank(\d+)\.")
 """Cells of the program memory, by the number of the bank."""
 _ROWS = "the program memory holds the rows of the programs, and nothing writes into them"
-_SEQUENCE = Part(
-    "sequence",
-    "the sequencer takes the rows in order, repeats the loop, and rows in any order do what they do in one",
-    ("`check` simulates it; it depends on no data (constant time), but it is not proved",),
-)
+_DATA_PATH, _SEQUENCE = ("data path", data_path.THEOREM), ("sequence", sequence.THEOREM)
 
 
 def class_of(folder: Path, kind: str) -> type[EccCore | EngineCore]:
@@ -54,8 +54,24 @@ def operations_of(engine: BuiltEngine, net: Netlist, verilog: str, top: str) -> 
     if not isinstance(engine, EccCore | EngineCore) or isinstance(engine, CircuitCore):
         return (Part("operations", "each operation computes the power", ("a circuit has no programs to prove",)),)
     layout = engine.layout
-    path = data_path_part(lambda: with_closed_core(verilog, top), layout, engine.multiplier)
-    return rows_part(net, layout), *parts(engine), path, _SEQUENCE
+    net_parts = machine_parts(lambda: with_closed_core(verilog, top), layout, engine.multiplier)
+    return rows_part(net, layout), *parts(engine), *net_parts
+
+
+def machine_parts(read: Callable[[], Netlist], layout: MicrocodeLayout, core: Multiplier) -> tuple[Part, Part]:
+    """What the netlist of a machine does with rows. ``read``: returns it as `with_closed_core`, called if it is needed;
+    ``core``: its multiplier."""
+    timing = layout.timing
+    if not isinstance(timing, MachineTiming) or not isinstance(timing.contract.operand, Binary):
+        why = ("only machines with binary numbers are followed",)
+        return Part(*_DATA_PATH, why), Part(*_SEQUENCE, why)
+    try:
+        around = Surroundings(read(), layout, core)
+        in_order = list(sequence.sequence_faults(around))
+        of_rows = list(data_path.data_path_faults(around))
+    except (ValueError, KeyError, IndexError, StopIteration) as error:
+        in_order = of_rows = [f"not followed: {type(error).__name__} {error}"]
+    return Part(*_DATA_PATH, tuple(of_rows[:5])), Part(*_SEQUENCE, tuple(in_order[:5]))
 
 
 def parts(engine: EccCore | EngineCore) -> Iterator[Part]:

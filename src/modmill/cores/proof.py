@@ -57,6 +57,7 @@ _FOR_CONTROL = (
     "no path from operands to the handshake is left out: this is the proof of constant time",
 )
 _FOR_OPERATIONS = (
+    "messages put digits and inputs in their places before a run, and send its results; `check` simulates them",
     "SETUP has loaded the modulus and the constants of the data sheet, and the blind is not 0",
     "points are on the curve; p and the order of the base point are prime",
     "each product is as the contract of the multiplier says",
