@@ -79,10 +79,12 @@ class RegisterAccess(wiring.Component):
             writes.eq(self.request & self.write & self.whole & near), reads.eq(self.request & ~self.write & near),
             asked.eq(self.request), gathered.eq(asked),
         ]  # fmt: skip
-        refused, inside = later(m, ~allowed, "refused"), later(m, near, "inside")
-        here = {r.name: Signal(name=f"at_{lower(r)}") for r in registers}
+        refused = later(m, ~allowed, "refused")
+        here = {
+            r.name: later(m, near & (place == r.offset // 4), f"at_{lower(r)}")
+            for r in registers if r.readable and not r.constant
+        }  # fmt: skip
         for r in registers:
-            m.d.comb += here[r.name].eq(inside & (place == r.offset // 4))
             if r.writable:
                 m.d.sync += getattr(self, f"write_{lower(r)}").eq(writes & (place == r.offset // 4))
             if popped(r):

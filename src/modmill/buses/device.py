@@ -205,7 +205,7 @@ class Device:
         resets = (3 + sum(sent.cut for sent in self.zeroise)) * (max(self.power_up, RESET_CYCLES) + 2 * PACE)
         sent = sum(sent.cycles + PACE * (self.sent_words(sent) + 2) for sent in self.zeroise)
         crossing = CROSSING * (4 + 2 * len(self.zeroise)) if self.separate else 0
-        return resets + sent + crossing + 2 * max(self.in_words, self.out_words) + 6 * PACE
+        return resets + sent + crossing + 4 * max(self.in_words, self.out_words) + 6 * PACE
 
     @property
     def in_words(self) -> int:

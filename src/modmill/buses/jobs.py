@@ -35,8 +35,8 @@ from modmill.rtl.one_hot import OneHot
 class _Buffer:
     """A buffer of words of ``width`` bits in a block RAM, cleared by its pointers: ``push`` and ``pop`` act in the
     cycle in which they are high; ``word`` is the oldest one while ``there`` is high, which it is at most 4 cycles late.
-    ``sweep`` fills it with ``data``, and no word is ``there``. ``count``: the number of words, or, with ``free``, of
-    those that it still takes; so one of ``empty`` and ``full`` costs no LUT."""
+    ``sweep`` fills it with ``data`` in two cycles a word, and no word is ``there``. ``count``: the number of words, or,
+    with ``free``, of those that it still takes; so one of ``empty`` and ``full`` costs no LUT."""
 
     def __init__(
         self, m: Module, name: str, depth: int, clear: Value, sweep: Value, width: int = WORD, *, free: bool = False
@@ -52,11 +52,12 @@ class _Buffer:
         self.count = Signal(bits + 1, name=f"{name}_{'free' if free else 'level'}", init=first)
         ends = self.count == 0, self.count[-1]
         self.full, self.empty = ends if free else ends[::-1]
-        settled = Signal(3, name=f"{name}_settled")
+        settled, sweeps = Signal(3, name=f"{name}_settled"), Signal(name=f"{name}_sweeps")
         self.word, self.there = ram.a_q, settled[-1]
         push = Signal(name=f"{name}_written_now")
+        m.d.sync += sweeps.eq(sweep & ~self.full & ~sweeps)
         m.d.comb += [
-            push.eq(self.push | (sweep & ~self.full)),
+            push.eq(self.push | sweeps),
             ram.a_address.eq(read), ram.b_address.eq(written), ram.b_write.eq(push), ram.b_d.eq(self.data),
         ]  # fmt: skip
         m.d.sync += settled.eq(Cat(~self.empty & ~sweep, settled))
@@ -137,15 +138,16 @@ class JobControl(wiring.Component):
 
     def _collect(self, m: Module) -> None:
         """Store the words of the answer; a word that is read from an empty buffer is 0."""
-        words, script, readable = self._out, self._script, Signal(name="readable")
+        words, script = self._out, self._script
+        shown = words.there & ~script.playing
+        readable = later(m, shown, "readable")  # in time: reads are 6 cycles apart
         near_end = later(m, words.count >= self._device.out_words - SPARE, "near_end")
         taken = self.o_valid & self.o_ready
         word, last = later(m, self.o_data, "answer"), Signal(name="last")
         m.d.comb += [
             self.o_ready.eq(self._machine.ongoing("BUSY") & ~near_end & ~last), words.data.eq(word),
-            readable.eq(words.there & ~script.playing),
             words.pop.eq((self.read_data_out & readable) | script.pop),
-            self.value_data_out.eq(Mux(readable, words.word, 0)),
+            self.value_data_out.eq(Mux(shown, words.word, 0)),
             script.there.eq(words.there), script.answer.eq(words.word),
             self._ends.eq(last & self._machine.ongoing("BUSY")),
         ]  # fmt: skip
@@ -244,8 +246,9 @@ class JobControl(wiring.Component):
 
     def _control(self, m: Module, wrong: Value) -> None:
         """The bits of CONTROL; ``wrong``: a message is aborted."""
-        script, acts = self._script, self.write_control
-        asked = lambda bit: acts & self.data[bit.bit_length() - 1]  # noqa: E731
+        script = self._script
+        bits = later(m, Mux(self.write_control, self.data[:3], 0), "controls")
+        asked = lambda bit: bits[bit.bit_length() - 1]  # noqa: E731
         self._tests = Signal(name="test_ends")
         tests = asked(SELFTEST) & ~script.playing & ~script.zeroise if self._device.selftest else Const(0)
         if self._device.alarm:
@@ -390,8 +393,8 @@ class JobControl(wiring.Component):
             m.d.sync += enable.eq(self.data[:events])
         with m.If(self.write_irq_status):
             m.d.sync += happened.eq(happened & ~self.data[:events])
-            with m.If(self.data[1]):
-                m.d.sync += [self._error.eq(0), self._cause.eq(0)]
+        with m.If(later(m, self.write_irq_status & self.data[1], "clears")):
+            m.d.sync += [self._error.eq(0), self._cause.eq(0)]
         was_filled = later(m, self._filled, "was_filled")
         own = ~self._script.playing
         with m.If((self._ends | self._setup_ends | (self._filled & ~was_filled)) & own):
@@ -426,7 +429,7 @@ class JobControl(wiring.Component):
             m.d.sync += [tested.eq(0), passed.eq(0)]
         with m.If(script.ended & script.zeroising):
             m.d.sync += zeroised.eq(1)
-        with m.If(self._accepted | script.selftest | script.zeroise):
+        with m.If(later(m, self._accepted | script.selftest | script.zeroise, "no_zeros")):
             m.d.sync += zeroised.eq(0)
         fields: dict[tuple[str, str], Value] = {
             ("STATUS", "ready"): on("IDLE") & own, ("STATUS", "receiving"): on("OPEN") & own,

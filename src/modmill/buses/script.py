@@ -144,13 +144,15 @@ class ScriptPlayer(wiring.Component):
         )  # fmt: skip
         m.d.comb += [
             self.command.eq(acts & command), self.word.eq(acts & word),
-            self.pop.eq(acts & (compares[1] | here[DROP] & there)), self.sweeping.eq(acts & here[SWEEP]),
+            self.sweeping.eq(acts & here[SWEEP]),
             self.abort.eq(acts & abort), self.ended.eq(acts & end), step.eq(acts & goes),
         ]  # fmt: skip
-        m.d.sync += settled.eq(Cat(self.playing, settled))
-        with m.If(acts & compares[0]):
-            m.d.sync += self.failed.eq(self.failed | differs | self.ready)
-        with m.If(here[DROP] & self.pop):  # a word too many, or one of an answer that nothing is known of
+        m.d.sync += [
+            settled.eq(Cat(self.playing, settled)), self.pop.eq(acts & (compares[1] | here[DROP] & there & ~self.pop)),
+        ]  # fmt: skip
+        # a wrong word or none; a word too many, or one of an answer that nothing is known of
+        wrong = later(m, acts & (compares[0] & (differs | self.ready) | here[DROP] & there), "wrong_word")
+        with m.If(wrong):
             m.d.sync += self.failed.eq(1)
         with m.If(step):
             m.d.sync += at.eq(at + 1)
