@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 import stub_engine as stub
+from small_curves import montgomery, weierstrass
 
 from marks import long
-from modmill.buses.adapters import find_bus
+from modmill.buses.adapters import BUSES, find_bus
 from modmill.buses.files import all_names, bus_texts
 from modmill.buses.front import whole
 from modmill.buses.registers import register_map
-from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
+from modmill.buses.simulate import BusDriver, BusFault, BusSimulator, driver_of
 from modmill.contract import UnsupportedError
 from modmill.cores.behind_bus import Exchange, bus_faults, loading, product, self_tested, zeroised
+from modmill.cores.ecc.machine import ecc
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.check import _check_bus, text_differences
 from modmill.cores.multiplier.folder import Folder
@@ -93,9 +95,10 @@ def loaded():
     return core, [*loading(core.contract), *(product(core.contract, e.a, e.b, e.value) for e in products)]
 
 
-def leftover(device, text, exchanges):
+def leftover(device, text, exchanges, bus="apb"):
     """What zeroising leaves, in the words of a check; empty if nothing."""
-    drivers = [BusDriver(device, BusSimulator(text, device, find_bus("apb"), contents=True)) for _ in range(2)]
+    way = find_bus(bus)
+    drivers = [driver_of(device, way, BusSimulator(text, device, way, contents=True)) for _ in range(2)]
     for exchange in exchanges:
         drivers[0].ready()
         assert exchange.right(drivers[0].run(exchange.command, exchange.words, exchange.count))
@@ -135,6 +138,34 @@ def test_every_multiplier_is_zeroised_and_tests_itself(design, loadable, io):
     text = whole(core.device, find_bus("apb"), core.verilog)
     assert leftover(core.device, text, exchanges) == ""
     self_tested(BusDriver(core.device, BusSimulator(text, core.device, find_bus("apb"), contents=True)))
+
+
+def zeroised_engine(made):
+    """Whether nothing is left of the messages of an engine."""
+    text = whole(made.device, find_bus(made.bus), made.verilog)
+    return leftover(made.device, text, [*made.exchanges()], made.bus) == ""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("design", [design.name for design in DESIGNS])
+@pytest.mark.parametrize("kind", ["powers", "circuit", "ladder", "multiply"])
+def test_every_engine_is_zeroised(kind, design):
+    try:
+        if kind in ("powers", "circuit"):
+            made = (engine if kind == "powers" else circuit_engine)(design, width=64, bits=17, bus="apb")
+        else:
+            curve = montgomery(251) if kind == "ladder" else weierstrass(251, -3)
+            made = ecc(curve, design, threads=2, bus="apb")
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+    assert zeroised_engine(made)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("more", [{}, {"cores": 2}, {"bus_clock": "separate"}], ids=str)
+@pytest.mark.parametrize("bus", [bus.name for bus in BUSES])
+def test_an_engine_behind_every_bus_is_zeroised(bus, more):
+    assert zeroised_engine(engine("mcivor", width=64, bits=17, threads=1, bus=bus, **more))
 
 
 def test_a_message_that_zeroising_leaves_out_is_found(loaded):

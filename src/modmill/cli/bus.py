@@ -19,6 +19,9 @@ def bus(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that was built with --bus.")],
     target: Target = "ecp5-85k",
     route: Route = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Also place and route the bare device, and all of bus.v (minutes to hours).")
+    ] = False,
     seeds: Seeds = 3,
     mhz: Annotated[float, typer.Option(min=1, help="Clock for the printed rates.")] = 100,
     synthesis: Annotated[
@@ -29,7 +32,8 @@ def bus(
 ) -> None:
     """Measure a bus front: cycles of each command over the bus, its resources beside those of the bare core or engine.
 
-    With --route also the clock of the front alone.
+    With --route also the clock of the front alone; with --whole that of the bare core or engine beside that of the same
+    one with its front.
     """
     from modmill.flow import tools
     from modmill.report.rows import Store, put
@@ -38,8 +42,9 @@ def bus(
     show(f"reading {folder}")
     store = Store(tools.cache_dir() / "rows.jsonl")
     found = measure(
-        Subject.read(folder), target, seeds=seeds if route else 0, store=store, synthesis=synthesis, progress=show
-    )
+        Subject.read(folder), target, seeds=seeds if route else 0, whole=seeds if whole else 0, store=store,
+        synthesis=synthesis, progress=show,
+    )  # fmt: skip
     if record is not None:
         put(record, found.row())
         recorded(record)

@@ -24,12 +24,15 @@ def readme(
     replay: Annotated[bool, typer.Option("--replay", help="Also run the README's commands for their outputs.")] = False,
 ) -> None:
     """Rewrite the README's results and picture, docs/results.md, and the tables and picture of docs/attacks.md from the
-    shipped rows, the picture of docs/architecture.md, docs/errata.md and docs/papers.md."""
+    shipped rows, the picture of docs/architecture.md, the tables of docs/buses.md and docs/boards.md, docs/errata.md and
+    docs/papers.md."""
     from modmill.report.architecture import redrawn
     from modmill.report.errata import markdown
     from modmill.report.leakage_picture import shipped_picture
-    from modmill.report.readme import pages, replayed
-    from modmill.report.rows import shipped_folder
+    from modmill.report.readme import pages, replayed, rewritten
+    from modmill.report.rows import read, shipped_folder
+    from modmill.soc.bitstream import rows_table
+    from modmill.studies import bus
     from modmill.studies.papers import items
     from modmill.studies.papers.errata import ERRATA
     from modmill.studies.race.measured_cores import race_picture
@@ -42,6 +45,13 @@ def readme(
         path.parent / "docs" / "errata.md": markdown(ERRATA.values()),
         path.parent / "docs" / "papers.md": items.markdown(),
     }
+    for name, part, table in (
+        ("buses", "fronts", bus.rows_table), ("buses", "clocks", bus.clocks_table),
+        ("boards", "bitstreams", rows_table),
+    ):  # fmt: skip
+        page = path.parent / "docs" / f"{name}.md"
+        lines = table(read(shipped_folder() / f"{name}.jsonl"))
+        texts[page] = rewritten(texts.get(page) or page.read_text(encoding="utf-8"), "\n".join([*lines, ""]), part)
     if replay:
         with tempfile.TemporaryDirectory() as folder:
             texts[path] = replayed(texts[path], lambda words: _output(words, folder))

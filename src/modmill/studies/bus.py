@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from modmill.buses.adapters import Bus, find_bus
 from modmill.buses.device import Device
 from modmill.buses.files import VERILOG
-from modmill.buses.front import front_verilog
+from modmill.buses.front import front_verilog, module_name
 from modmill.buses.registers import SELFTEST, ZEROISE
 from modmill.buses.simulate import PERIOD, PERIODS, BusDriver, BusFault, BusSimulator, PacketDriver, driver_of
 from modmill.cores.behind_bus import Exchange, loading, product
@@ -33,6 +34,7 @@ PRODUCTS = 8
 MHZ = 100
 """The clock of rates, if none is given."""
 _KEYS = "lut", "ff", "bram", "dsp"
+_WHOLE = {"bare": "bare device", "bus": "device with its front"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class Subject:
 class BusReport:
     """``commands``: for each kind of message its cycles through the bus and those of the bare device, and the runs of a
     job; ``own``: cycles of zeroising (zeroise), the most that are stated (stated), cycles of the self-test (selftest, 0
-    if there is none); ``front``, ``bare``: resources; ``mhz``: clocks of the front alone, one a seed."""
+    if there is none); ``front``, ``bare``: resources; ``mhz``: clocks of the front alone, one a seed; ``clocks``: those
+    of the bare device (bare) and of the device with its front (bus)."""
 
     subject: Subject
     target: str
@@ -77,12 +80,14 @@ class BusReport:
     front: Mapping[str, int]
     bare: Mapping[str, int]
     mhz: Sequence[float]
+    clocks: Mapping[str, Sequence[float]]
 
     @property
     def values(self) -> dict[str, Any]:
         """The numbers of a row."""
         found = {"commands": dict(self.commands), **self.own, "front": dict(self.front), "bare": dict(self.bare)}
-        return {**found, **({"mhz": list(self.mhz)} if self.mhz else {})}
+        found |= {"mhz": list(self.mhz)} if self.mhz else {}
+        return {**found, **({"clocks": dict(self.clocks)} if self.clocks else {})}
 
     @property
     def about(self) -> dict[str, Any]:
@@ -114,7 +119,8 @@ class BusReport:
         found += [f"self-test: {own['selftest']:,} cycles"] * bool(own["selftest"])
         parts = (f"{what}: {n['lut']:,} LUTs, {n['ff']:,} flip-flops, {n['bram']} block RAMs, {n['dsp']} DSP blocks"
                  for what, n in (("front", self.front), ("bare device", self.bare)) if n)  # fmt: skip
-        clock = [f"front alone on {self.target}: {', '.join(f'{x:.1f}' for x in self.mhz)} MHz"] * bool(self.mhz)
+        routed = {"front alone": self.mhz, **{_WHOLE[name]: mhz for name, mhz in self.clocks.items()}}
+        clock = [f"{what} on {self.target}: {_clocks(mhz)} MHz" for what, mhz in routed.items() if mhz]
         period = f", with a clock of its own: cycles are those of the bus, of which {PERIODS[0]:,} are {PERIOD:,} of it"
         title = f"{self.subject.name} behind {self.subject.bus.title}{period if self.subject.device.separate else ''}"
         return [title, *found, *parts, *clock]
@@ -140,7 +146,7 @@ def rows_table(rows: Iterable[Row]) -> list[str]:
     ]
     for row in (row for row in rows if row.kind == "bus"):
         about, values, front, bare = row.about, row.values, row.values["front"], row.values["bare"]
-        mhz = ", ".join(f"{x:.1f}" for x in row.values.get("mhz", ())) or "not routed"
+        mhz = _clocks(row.values.get("mhz", ())) or "not routed"
         lines += [
             f"| `{about['name']}`, {about['bits']} bits{_special(about)} | {about['bus']} | {name} | {n['cycles']:,} "
             f"| {n['bare']:,} | {n['runs']} | {_rate(n['runs'], n['cycles'], MHZ):,.0f} "
@@ -153,15 +159,34 @@ def rows_table(rows: Iterable[Row]) -> list[str]:
     return lines
 
 
+def _clocks(mhz: Sequence[float]) -> str:
+    """Clocks, one a seed."""
+    return ", ".join(f"{x:.1f}" for x in mhz)
+
+
+def clocks_table(rows: Iterable[Row]) -> list[str]:
+    """The rows with clocks of bare device and whole as a Markdown table."""
+    lines = ["| core | bus | MHz of the core | in the middle | MHz with its front | in the middle |",
+             "|---|---|---|---|---|---|"]  # fmt: skip
+    for row in (row for row in rows if row.kind == "bus" and "clocks" in row.values):
+        about, both = row.about, (row.values["clocks"][name] for name in _WHOLE)
+        clocks = " | ".join(f"{_clocks(mhz)} | {median(mhz):.1f}" for mhz in both)
+        lines.append(f"| `{about['name']}`, {about['bits']} bits{_special(about)} | {about['bus']} | {clocks} |")
+    return lines
+
+
 def measure(
-    subject: Subject, target: str, *, seeds: int = 0, store: Store | None = None, synthesis: bool = True,
-    progress: Callable[[str], None] = lambda _: None,
+    subject: Subject, target: str, *, seeds: int = 0, whole: int = 0, store: Store | None = None,
+    synthesis: bool = True, progress: Callable[[str], None] = lambda _: None,
 ) -> BusReport:  # fmt: skip
-    """Measure a front: cycles in simulation; with ``synthesis`` the resources; with ``seeds`` also clocks of the front.
+    """Measure a front: cycles in simulation; with ``synthesis`` the resources; with ``seeds`` also clocks of the front;
+    with ``whole``, a number of seeds too, those of the bare device and of the device with its front.
 
     The resources of the bare device come from ``store`` if it has them. Raises BusFault for a wrong answer, ToolError
-    if a tool fails.
+    if a tool fails, ValueError for ``whole`` with two clocks.
     """
+    if whole and subject.device.separate:
+        raise ValueError("--whole takes a device with the clock of its bus; this one has a clock of its own")
     progress("simulating")
     simulator = BusSimulator(subject.verilog, subject.device, subject.bus)
     driver = driver_of(subject.device, subject.bus, simulator)
@@ -188,7 +213,15 @@ def measure(
         for seed in range(1, seeds + 1):
             progress(f"routing the front, seed {seed}")
             mhz.append(round(route(text, top, chosen, work / target / "route", seed=seed).mhz, 1))
-    return BusReport(subject, target, commands, own, front, bare, mhz)
+    clocks: dict[str, list[float]] = {}
+    both = {"bare": (subject.core, subject.device.top), "bus": (subject.verilog, module_name(subject.device.top))}
+    for name, (text, top) in both.items() if whole else ():
+        for seed in range(1, whole + 1):
+            progress(f"routing the {_WHOLE[name]}, seed {seed}")
+            # module after module, as engines without a bus are measured
+            found = route(text, top, chosen, work / target / f"whole_{name}", seed=seed, hierarchy=True)
+            clocks.setdefault(name, []).append(round(found.mhz, 1))
+    return BusReport(subject, target, commands, own, front, bare, mhz, clocks)
 
 
 def _resources(values: Mapping[str, Any]) -> dict[str, int]:
