@@ -17,7 +17,6 @@ from modmill.buses.files import descriptions
 from modmill.buses.front import whole
 from modmill.buses.registers import NUMBERS, SELFTEST, ZEROISE, register_map
 from modmill.buses.simulate import PERIODS, BusDriver, BusFault, BusSimulator, driver_of
-from modmill.contract import UnsupportedError
 from modmill.engines.machine.lockstep import ALARM
 from modmill.flow.emit import without_initial_values
 
@@ -40,7 +39,8 @@ VERILOG = (
 
 
 def verilog(bus, device=DEVICE):
-    return without_initial_values(whole(device, find_bus(bus), VERILOG)).replace("reg worse;", "reg worse = 0;")
+    text = VERILOG if device.machines == 1 else VERILOG.replace("module stub(", "module stub_core(")
+    return without_initial_values(whole(device, find_bus(bus), text)).replace("reg worse;", "reg worse = 0;")
 
 
 SLOW = 1 + max(range(len(PERIODS)), key=PERIODS.__getitem__)
@@ -84,7 +84,9 @@ def started(text, device, bus, seed=1):
     except BusFault as fault:
         raise Fault(str(fault)) from None
     driver.run(stub.KEY, KEY, 0)
-    require(driver.run(stub.ECHO, WORDS, 24) == stub.answer(sum(KEY), stub.ECHO, WORDS), "a wrong answer")
+    words, machines = WORDS * device.machines, device.machines
+    found = driver.run(stub.ECHO, words, len(words))
+    require(found == stub.answer(sum(KEY), stub.ECHO, words, machines), "a wrong answer")
     require(not status(driver, "alarm"), "an alarm at the start")
     return driver
 
@@ -92,7 +94,8 @@ def started(text, device, bus, seed=1):
 def attempt(text, bus, device=DEVICE):
     """Raise Fault at the first fault of a front."""
     driver = started(text, device, bus)
-    require(refused(driver, stub.ONE, [BAD]), "an alarm in a job is no error")
+    others = [5] * (device.machines - 1)
+    require(refused(driver, stub.ONE, [*others, BAD]), "an alarm in a job is no error")
     require(status(driver, "alarm"), "STATUS.alarm is 0")
     require(refused(driver) and refused(driver), "a message after an alarm")
     require(refused(driver, stub.KEY, KEY) and idle(driver), "command 0 after an alarm")
@@ -108,12 +111,14 @@ def attempt(text, bus, device=DEVICE):
         require(status(driver, "alarm") and refused(driver), "zeroise clears an alarm")
     driver.bus.reset(device.power_up)
     driver = started_again(driver)
+    if device.machines > 1:
+        return
     if isinstance(driver, BusDriver):
         in_registers(driver)
     else:
         late_in_packets(driver)
     worse = started(text, device, bus)
-    require(refused(worse, stub.ONE, [WORSE]), "an alarm that stays is no error")
+    require(refused(worse, stub.ONE, [*others, WORSE]), "an alarm that stays is no error")
     if isinstance(worse, BusDriver):
         worse.error()
     require(not worse.act(ZEROISE, "zeroised")[0], "zeroised in spite of an alarm")
@@ -126,7 +131,8 @@ def started_again(driver):
     driver.ready()
     driver.run(stub.KEY, KEY, 0)
     require(not status(driver, "alarm"), "an alarm after a reset")
-    require(driver.run(stub.ONE, [5], 1) == [11], "a wrong answer after a reset")
+    machines = driver.device.machines
+    require(driver.run(stub.ONE, [5] * machines, machines) == [11] * machines, "a wrong answer after a reset")
     return driver
 
 
@@ -238,9 +244,17 @@ def test_the_driver_of_packets_in_c(tmp_path):
     assert f"define STUB_ERROR_ALARM {NUMBERS['ALARM']} " in text and "STUB_STATUS_ALARM_MASK 0x00002000u" in text
 
 
-def test_several_machines_with_an_alarm_are_refused():
-    with pytest.raises(UnsupportedError, match="takes 1 machine in lockstep, not 3; omit --cores, --lockstep or --bus"):
-        replace(stub.several(3), alarm=True)
+@pytest.mark.long
+@pytest.mark.parametrize(("bus", "separate"), [("axi4-lite", False), ("axi-stream", False), ("apb", True)])
+def test_after_an_alarm_of_the_last_of_several_machines(bus, separate):
+    """It is found, unless the dealer does not hear that machine."""
+    device = replace(stub.several(3), alarm=True, patience=1500, separate=separate)
+    text = verilog(bus, device)
+    attempt(text, bus, device)
+    deaf, count = re.subn(rf"\|\{{core2_{ALARM}, ", "|{", text)
+    assert count == 1
+    with pytest.raises(Fault, match="an alarm in a job is no error"):
+        attempt(deaf, bus, device)
 
 
 def test_only_a_device_with_an_alarm_has_its_fields():

@@ -49,14 +49,6 @@ def is_separate(clock: str, bus: str) -> bool:
     return clock == SEPARATE
 
 
-def require_one(alarm: bool, machines: int) -> None:
-    """Raise UnsupportedError for several machines with an alarm."""
-    if alarm and machines > 1:
-        raise UnsupportedError(
-            f"a bus front takes 1 machine in lockstep, not {machines}; omit --cores, --lockstep or --bus"
-        )
-
-
 @dataclass(frozen=True)
 class Counted:
     """The words of a message whose length depends on its first data word, a count from 1 to ``most``; 0 if that is 0.
@@ -140,9 +132,9 @@ class Device:
     number of words in a buffer, a power of two. ``calls``: what calls in C need, None if there are none. ``zeroise``:
     messages that overwrite everything in the device that depends on former messages. ``selftest``: messages with known
     answers, empty if there is no self-test. ``separate``: whether it has a clock of its own; cycles here are then those
-    of the slower clock. ``alarm``: whether it has the output `engines.machine.lockstep.ALARM`; it is one machine then.
+    of the slower clock. ``alarm``: whether it has the output `engines.machine.lockstep.ALARM`.
 
-    Raises UnsupportedError for commands that do not fit, and for an alarm of several machines.
+    Raises UnsupportedError for commands that do not fit.
     """
 
     kind: str
@@ -171,7 +163,6 @@ class Device:
             raise UnsupportedError(f"a bus front takes at most 15 commands, not {len(self.commands)}")
         if not 1 <= self.machines <= MACHINES:
             raise UnsupportedError(f"a bus front takes 1 to {MACHINES} machines, not {self.machines}")
-        require_one(self.alarm, self.machines)
         if self.threads > RUNS:
             each = f"{self.machines} machines with {self.threads // self.machines} runs each"
             raise UnsupportedError(f"a job behind a bus has at most {RUNS} runs, not {self.threads}: {each}")

@@ -20,7 +20,7 @@ from modmill.buses.operands import OperandWords, words
 from modmill.buses.registers import register_map
 from modmill.buses.stream import AxiStream
 from modmill.engines.machine.cluster import machine_of
-from modmill.engines.machine.lockstep import ALARM
+from modmill.engines.machine.lockstep import ALARM, machine_pair
 from modmill.flow import emit
 from modmill.flow.modules import module_ports
 from modmill.flow.readable import readable
@@ -48,7 +48,11 @@ class BusFront(wiring.Component):
 
     def _core_ports(self) -> dict[str, object]:
         if self.device.machines > 1:
-            return {name: port for k in range(self.device.machines) for name, port in machine_ports(k).items()}
+            return {
+                name: port
+                for k in range(self.device.machines)
+                for name, port in machine_ports(k, self.device.alarm).items()
+            }
         if self.device.operands is None:
             streams = {**_STREAMS, **({ALARM: In(1)} if self.device.alarm else {})}
             return {f"core_{name}": port for name, port in streams.items()}
@@ -81,7 +85,7 @@ class BusFront(wiring.Component):
         if self.device.operands is None and self.device.machines == 1:
             _join(m, self, streams, "core_")
             return m
-        stream = self._words() if self.device.operands else Dealer(self.device.machines)
+        stream = self._words() if self.device.operands else Dealer(self.device.machines, self.device.alarm)
         m.submodules.words = (
             DomainRenamer(DOMAIN)(stream) if self.device.separate else ResetInserter(jobs.engine_rst)(stream)
         )
@@ -153,7 +157,7 @@ def whole(device: Device, bus: Bus, core: str) -> str:
     if device.machines == 1:
         machines = [instance(name, name.rsplit("_", 1)[-1], machine("core_"))]
     else:
-        core = machine_of(core, device.top)
+        core = machine_pair(core, device.top) if device.alarm else machine_of(core, device.top)
         machines = [instance(name, f"core{k}", machine(f"core{k}_")) for k in range(device.machines)]
     behind = f"{device.machines} machines of " * (device.machines > 1) + device.top
     return "".join([

@@ -19,7 +19,7 @@ from amaranth.lib import wiring
 from modmill.buses.adapters import find_bus
 from modmill.buses.calls import Calls
 from modmill.buses.crossing import DEPTH
-from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate, require_one
+from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate
 from modmill.buses.power_calls import PowerCalls
 from modmill.buses.script import KNOWN_WORDS
 from modmill.contract import Contract, UnsupportedError
@@ -121,7 +121,7 @@ class BuiltEngine(ABC):
     compared before they leave (`engines/machine/lockstep.py`).
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
     Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
-    takes, as several machines in lockstep.
+    takes.
     """
 
     design: str
@@ -150,7 +150,6 @@ class BuiltEngine(ABC):
             raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
         is_separate(self.bus_clock, self.bus)
         if self.bus:
-            require_one(self.lockstep, self.cores)
             find_bus(self.bus)
             if self.word != WORD:
                 raise UnsupportedError(f"a bus front takes an engine with words of {WORD} bits, not {self.word}")

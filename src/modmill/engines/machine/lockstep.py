@@ -18,12 +18,14 @@ engines alike, one cycle apart, are not seen either.
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from modmill.engines.machine.cluster import machine_of
 from modmill.rtl.delay import later
 
 ALARM = "o_alarm"
@@ -110,6 +112,14 @@ class Lockstep(wiring.Component):
 def engine_module(top: str) -> str:
     """The name of the module of both engines in the module ``top``."""
     return f"{top}_engine"
+
+
+def machine_pair(text: str, top: str) -> str:
+    """Verilog of one machine in lockstep, module ``top``_core, from that of several machines in lockstep: a text of
+    `paired` with engines of `assembled`, and with the first module ``top``."""
+    machine = machine_of(text, engine_module(top))
+    inside = re.sub(rf"\b{engine_module(top)}\b", f"{engine_module(top)}_core", machine)
+    return re.sub(rf"^module {top}\b", f"module {top}_core", inside, flags=re.MULTILINE)
 
 
 def paired(lockstep: str, engine: str, *, top: str, word: int) -> str:
