@@ -6,7 +6,8 @@ words i -> for all machines, or for one after another -> machine 0, machine 1, .
 words o <- machine 0, then machine 1, ...
 
 Each machine has a register of its own for a word in either direction, so that it may stand anywhere on the device. The
-order of the answers does not depend on which machine ends first: one that is early waits.
+order of the answers does not depend on which machine ends first: one that is early waits. Of machines with alarms, the
+alarm is high a cycle after that of any.
 """
 
 from __future__ import annotations
@@ -34,8 +35,7 @@ def machine_ports(number: int, alarm: bool = False) -> dict[str, object]:
 
 class Dealer(wiring.Component):
     """Deal the words of messages to machines. ``i_every``: a word is for all of them; ``i_closes``: it is the last one
-    for its machine, and the next words are for the next machine, or behind the last one for machine 0. ``alarm``: each
-    machine has one, and `ALARM` is high a cycle after that of any.
+    for its machine, and the next words are for the next machine, or behind the last one for machine 0.
 
     Cost on ECP5, measured in a front of X25519: 88 LUTs and 290 registers for four machines.
     Latency: 1 cycle in each direction. Throughput: a word every second cycle in each direction.
