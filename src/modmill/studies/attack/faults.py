@@ -26,7 +26,7 @@ from importlib import resources
 from modmill.flow import library, tools
 from modmill.flow.library import U64, U64S, Start, StartJob
 from modmill.report.attack_tables import OUTCOMES
-from modmill.studies.attack.state import named, state_macro
+from modmill.studies.attack.state import Instance, named, state_macro
 
 KINDS = ("flip", "stuck at 0", "stuck at 1", "skip")
 _SOURCES = ("modmill.flow", "model.cpp"), *(("modmill.studies.attack", name) for name in ("state.cpp", "faults.cpp"))
@@ -102,7 +102,7 @@ class Attacked:
         return Runner(self, seed)
 
 
-class Runner:
+class Runner(Instance):
     """An instance of the model after its run without a fault; a context manager."""
 
     def __init__(self, attacked: Attacked, seed: int) -> None:
@@ -117,16 +117,6 @@ class Runner:
         if self._operation.taken != wanted:
             self.close()
             raise tools.ToolError(f"simulation: {self._operation.taken} of {wanted} words of an answer without a fault")
-
-    def __enter__(self) -> Runner:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the instance; nothing can be run any more."""
-        self._library.modmill_end(self._simulation)
 
     def require_places(self) -> None:
         """Raise ToolError unless the model has all registers and memories of the netlist, in their sizes."""

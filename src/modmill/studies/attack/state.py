@@ -9,11 +9,13 @@ it does not compile if the model lacks one.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from modmill.flow import tools
 from modmill.flow.netlist import REGISTERS, Netlist
@@ -110,3 +112,20 @@ def named(verilog: str, top: str, *, nets: bool = False) -> tuple[str, list[Plac
 def state_macro(top: str, count: int) -> str:
     """The macro MODMILL_STATE for a harness: STATE(name) for each of the ``count`` registers and memories, in order."""
     return f"#define MODMILL_STATE {' '.join(f'STATE({top}__DOT__{_STATE}{k})' for k in range(count))}\n"
+
+
+class Instance:
+    """An instance of a compiled model, for one thread; a context manager."""
+
+    _library: ctypes.CDLL
+    _simulation: int
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the instance; nothing can be run any more."""
+        self._library.modmill_end(self._simulation)

@@ -19,7 +19,7 @@ from typing import Any
 
 from modmill.flow import library, tools
 from modmill.flow.library import U32, U64, U64S, Start, StartJob
-from modmill.studies.attack.state import Place, named, state_macro
+from modmill.studies.attack.state import Instance, Place, named, state_macro
 
 CLASSES = ("registers", "memories", "nets")
 ALL = "all"
@@ -167,7 +167,7 @@ class Traced:
 _REMEMBERED = {False: "registers", True: "memories"}
 
 
-class Runner:
+class Runner(Instance):
     """An instance of the model after its first run; a context manager."""
 
     def __init__(self, traced: Traced) -> None:
@@ -185,16 +185,6 @@ class Runner:
         if not self.cycles:
             self.close()
             raise tools.ToolError(f"simulation: no answer of {bench.wanted} words in {bench.patience:,} cycles")
-
-    def __enter__(self) -> Runner:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the instance; nothing can be run any more."""
-        self._library.modmill_end(self._simulation)
 
     def require_places(self) -> None:
         """Raise ToolError unless the model has all registers, memories and nets, in their sizes."""

@@ -436,7 +436,7 @@ def _row(row: Row) -> Mapping[str, Any]:
     if about.get("parameters"):
         words.append(", ".join(f"{k} = {pages.setting(v)}" for k, v in about["parameters"].items()))
     words.append(str(about.get("date", ""))[:10])
-    hidden = ("cells", "utilisation")
+    hidden = ("cells", "utilisation", "profile")
     numbers = [(k, pages.shown(v)) for k, v in row.values.items() if k not in hidden and v not in (None, [], {}, "")]
     return {"row": row, "about": " · ".join(filter(None, words)), "numbers": numbers}
 
