@@ -13,7 +13,7 @@ from Crypto.Signature import DSS
 
 from modmill.contract import Fault, UnsupportedError
 from modmill.engines.ecc import ecdh, ecdsa, eddsa
-from modmill.engines.ecc.blinding import BLIND, Ecc, HostOrder, ReferenceEngine, both_orders, require_point
+from modmill.engines.ecc.blinding import BLIND, Ecc, HostOrder, ReferenceEngine, both_orders, require_point, scalar_bits
 from modmill.engines.rsa.padding import HASHES
 from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass
 from modmill.numbers.curves.encoding import encode_edwards, encode_u
@@ -362,3 +362,12 @@ def test_the_reference_engine_keeps_to_its_length():
         engine.multiply_base([256], 8, [1])
     with pytest.raises(ValueError, match="argument"):
         engine.multiply([1], [P256.base], 8, [])
+
+
+@pytest.mark.parametrize("name", ["P-256", "X25519", "X448", "Ed25519", "Ed448"])
+@pytest.mark.parametrize("blind", [1, 64, 128])
+def test_an_engine_has_room_for_every_blinded_scalar(name, blind):
+    curve = find_curve(name)
+    orders = both_orders(curve) if isinstance(curve, Montgomery) else [curve.n * curve.h]
+    largest = max(orders) * (2**blind - 1) + (curve.p if isinstance(curve, Montgomery) else curve.n)
+    assert largest.bit_length() <= scalar_bits(curve, blind) <= largest.bit_length() + 1

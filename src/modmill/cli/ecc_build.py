@@ -67,15 +67,15 @@ def build(
 
     from modmill.cores.ecc.machine import ecc, takes_order
     from modmill.design import parse_set
+    from modmill.engines.ecc.blinding import scalar_bits
     from modmill.engines.ecc.point_engine import Shape
     from modmill.flow.emit import require_name
-    from modmill.numbers.curves.affine import Montgomery
     from modmill.report.sheet import UNPROVED_ENGINE, proving
     from modmill.studies.race.ecc import operation_of
 
     require_name(top)
     on = read_curve(curve, pairing=allow_pairing)
-    bits = (on.p if isinstance(on, Montgomery) else on.n).bit_length() + blind
+    bits = scalar_bits(on, blind)
     chosen = tuple(dict.fromkeys(operation_of(on, name) for name in operations))
     with_order = takes_order(on, multiplier, parse_set(sets), chosen) if order is None else order
     show(f"building a coprocessor of {on.title}")

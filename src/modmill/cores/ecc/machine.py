@@ -21,7 +21,7 @@ from modmill.cores.ecc.page import describe, page, restored
 from modmill.cores.ecc.samples import jobs
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
-from modmill.engines.ecc.blinding import Run
+from modmill.engines.ecc.blinding import Run, scalar_bits
 from modmill.engines.ecc.order_engine import order_operations, order_program
 from modmill.engines.ecc.point_engine import OPERATIONS, Shape, point_program
 from modmill.engines.ecc.points import BLIND, PointProgram
@@ -363,7 +363,7 @@ def ecc(
         fitted = chosen.fit(found.p, **given)
         made = EccCore(
             design, fitted, given, curve=found, operations=operations or (("ladder",) if is_ladder else ("multiply",)),
-            bits=bits or (found.p if is_ladder else found.n).bit_length(),
+            bits=bits or scalar_bits(found),
             io=io or (fitted.binary if isinstance(fitted.representation, Digits) else "native"), **options,
         )  # fmt: skip
         try:

@@ -217,8 +217,7 @@ class Ecc:
     @property
     def bits(self) -> int:
         """Length in bits of the scalars passed to the engine's `multiply` and `multiply_base`, with blinding."""
-        group = self.curve.n * self.curve.h if self.blind_scalar else self.curve.n
-        return group.bit_length() + self.blind_scalar
+        return scalar_bits(self.curve, self.blind_scalar)
 
     def multiply(self, scalars: Sequence[int], points: Sequence[Point]) -> list[Point]:
         """k P for each pair; k is secret, in [0, n]; P is any point of the curve, including the neutral one.
@@ -262,9 +261,9 @@ class Ecc:
             return []
         if self.blind_scalar:
             own, twist = both_orders(curve)
+            bits = max(bits + self.blind_scalar, scalar_bits(curve, self.blind_scalar))
             orders = [twist if square_root(curve.right(u) * curve.B, curve.p) is None else own for u in us]
             scalars = [k + N * self.below(1 << self.blind_scalar) for k, N in zip(scalars, orders, strict=True)]
-            bits = max(bits, own.bit_length(), twist.bit_length()) + self.blind_scalar
         return self.engine.ladder(scalars, us, bits, self._blinds(len(us)))
 
     def _require_group(self, points: Sequence[Point]) -> None:
@@ -324,6 +323,16 @@ def require_weierstrass(curve: Curve) -> Weierstrass:
     if curve.arithmetic:
         raise UnsupportedError(f"{curve.title} is for arithmetic only, not for ECDH and ECDSA: {curve.unsuited()}")
     return curve
+
+
+def scalar_bits(curve: Curve, blind: int = 0) -> int:
+    """Bits of the scalars of an engine for the curve: those of n, for a ladder of p; with ``blind`` bits of blinding
+    those of k + r N for every r and every group order N."""
+    ladder = isinstance(curve, Montgomery)
+    if not blind:
+        return (curve.p if ladder else curve.n).bit_length()
+    orders = both_orders(curve) if isinstance(curve, Montgomery) else (curve.n * curve.h,)
+    return max(x.bit_length() for x in (*orders, curve.p if ladder else 0)) + blind
 
 
 def both_orders(curve: Montgomery) -> tuple[int, int]:

@@ -27,9 +27,8 @@ from modmill.cores.multiplier.folder import load
 from modmill.cores.multiplier.operands import port
 from modmill.cores.rsa import machine as rsa
 from modmill.cores.rsa.circuit import read_any
-from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, Run, both_orders
+from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, Run, scalar_bits
 from modmill.flow.simulate import patience, widths
-from modmill.numbers.curves.affine import Montgomery
 from modmill.numbers.primes import is_prime, prev_prime
 from modmill.studies.attack.traces import Bench, Stream
 
@@ -107,8 +106,7 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
     core.number(chosen)  # raises for an operation that it does not have
     if chosen not in secret:
         raise UnsupportedError(f"{chosen} has no secret scalar; operations with one are {', '.join(secret)}")
-    group = max(both_orders(curve)) if isinstance(curve, Montgomery) else curve.n * curve.h
-    room = core.bits - group.bit_length()
+    room = core.bits - (scalar_bits(curve, 1) - 1)
     if blind_scalar > max(0, room):
         raise UnsupportedError(
             f"the scalars of this engine have {core.bits} bits, which leaves {max(0, room)} for --blind-scalar, "
