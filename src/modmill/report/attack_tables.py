@@ -45,7 +45,7 @@ def faults_table(folder: Path) -> str:
 
 def leakage_table(folder: Path) -> str:
     """A Markdown table of all t-tests in a folder of rows, a line each; nothing without one."""
-    found = sorted((row for row in all_rows(folder) if row.kind == "leakage"), key=_leakage_place)
+    found = sorted((row for row in all_rows(folder) if row.kind == "leakage"), key=leakage_place)
     return _table(LEAKAGE_HEAD, 4, list(map(_leakage_line, found)))
 
 
@@ -63,9 +63,11 @@ def compared(about: Mapping[str, Any]) -> str:
     return f"{groups}, from cycle {about['from']:,} on" if "from" in about else groups
 
 
-def _leakage_place(row: Row) -> tuple[Any, ...]:
+def leakage_place(row: Row) -> tuple[Any, ...]:
+    """Where a t-test stands among others: less blinding first."""
     about = row.about
-    return _core(about), about["operation"], blinding(about), compared(about), row.seed
+    hidden = blinding(about)
+    return _core(about), about["operation"], compared(about), hidden != "none", len(hidden), hidden, row.seed
 
 
 def _core(about: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 
 from modmill.parts import need
-from modmill.report.attack_tables import LEAK_LIMIT, blinding
+from modmill.report.attack_tables import LEAK_LIMIT, blinding, leakage_place
 from modmill.report.picture import STYLE
 from modmill.report.result_tables import all_rows
 from modmill.report.rows import Row
@@ -24,7 +24,7 @@ def shipped_picture(folder: Path) -> str:
     found = [row for row in all_rows(folder) if row.kind == "leakage" and not {"control", "fixed"} & set(row.about)]
     digests = Counter(row.digest for row in found)
     most = max(digests, key=lambda digest: digests[digest], default="")
-    return picture(sorted((row for row in found if row.digest == most), key=lambda row: blinding(row.about) != "none"))
+    return picture(sorted((row for row in found if row.digest == most), key=leakage_place))
 
 
 def picture(rows: Sequence[Row], title: str = "") -> str:
@@ -35,7 +35,7 @@ def picture(rows: Sequence[Row], title: str = "") -> str:
     need("site")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     with rc_context(STYLE):  # type: ignore[arg-type]
         figure = Figure(figsize=(9, 0.6 + 2.2 * len(rows)), layout="constrained")
@@ -49,7 +49,7 @@ def picture(rows: Sequence[Row], title: str = "") -> str:
             axes.axhline(LEAK_LIMIT, color="black", linestyle=":", lw=1)
             axes.set_yscale("log")
             axes.yaxis.set_major_locator(LogLocator())
-            axes.yaxis.set_major_formatter(EngFormatter())
+            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
             axes.yaxis.set_minor_formatter(NullFormatter())
             axes.spines[["top", "right"]].set_visible(False)
             axes.set_ylabel("|t|")
