@@ -16,6 +16,18 @@ from modmill.cli.options import BlindCoordinates, BlindScalar, Json, Record, new
 from modmill.cli.output import recorded
 from modmill.cli.progress import keep, show
 
+ExponentBits = Annotated[
+    int, typer.Option(min=0, help="Length of an RSA engine's exponents; 0: 48, or its longest if that is less.")
+]
+BlindExponent = Annotated[
+    int, typer.Option(min=0, max=256, help="Bits of a random multiple of the order that is added to exponents.")
+]
+Fixed = Annotated[
+    Literal["key", "point"],
+    typer.Option(help="What half of the runs have alike; a point for coprocessors of curves."),
+]
+Jobs = Annotated[int, typer.Option(min=0, max=256, help="Threads; 0: one for each processor.")]
+
 app = group("Attacks on an engine, in simulation of its netlist.")
 
 
@@ -28,10 +40,8 @@ def faults(
         str,
         typer.Option(help="Of a coprocessor of a curve; default: its first.", autocompletion=complete.operations),
     ] = "",
-    exponent_bits: Annotated[
-        int, typer.Option(min=0, help="Length of an RSA engine's exponents; 0: 48, or its longest if that is less.")
-    ] = 0,
-    jobs: Annotated[int, typer.Option(min=0, max=256, help="Threads; 0: one for each processor.")] = 0,
+    exponent_bits: ExponentBits = 0,
+    jobs: Jobs = 0,
     as_json: Json = False,
     record: Record = None,
 ) -> None:
@@ -71,19 +81,12 @@ def leakage(
             autocompletion=complete.operations,
         ),
     ] = "",
-    exponent_bits: Annotated[
-        int, typer.Option(min=0, help="Length of an RSA engine's exponents; 0: 48, or its longest if that is less.")
-    ] = 0,
-    fixed: Annotated[
-        Literal["key", "point"],
-        typer.Option(help="What half of the runs have alike; a point for coprocessors of curves."),
-    ] = "key",
+    exponent_bits: ExponentBits = 0,
+    fixed: Fixed = "key",
     begin: Annotated[
         int, typer.Option("--from", min=0, metavar="CYCLE", help="First cycle that counts, after public inputs.")
     ] = 0,
-    blind_exponent: Annotated[
-        int, typer.Option(min=0, max=256, help="Bits of a random multiple of the order that is added to exponents.")
-    ] = 0,
+    blind_exponent: BlindExponent = 0,
     blind_scalar: BlindScalar = 0,
     blind_coordinates: BlindCoordinates = False,
     order: Annotated[int, typer.Option(min=1, max=2, help="Highest order of a test that counts as a leak.")] = 2,
@@ -94,7 +97,7 @@ def leakage(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="SVG file for |t| over the cycles.", callback=new_file)
     ] = None,
-    jobs: Annotated[int, typer.Option(min=0, max=256, help="Threads; 0: one for each processor.")] = 0,
+    jobs: Jobs = 0,
     as_json: Json = False,
     record: Record = None,
 ) -> None:
