@@ -83,13 +83,23 @@ def test_others_are_left_to_those_who_read_them(data):
     require_affordable(data)
 
 
+def public(n=None, h=None):
+    """A public key of P-256 with parameters in DER, with another order or cofactor."""
+    curve = find_curve("P-256")
+    x, y, a, b = (c.to_bytes(curve.size, "big") for c in (*curve.base, curve.a, curve.b))
+    field = DerSequence([DerObjectId("1.2.840.10045.1.1"), curve.p])
+    equation, point = DerSequence([DerOctetString(a), DerOctetString(b)]), b"\4" + x + y
+    parameters = DerSequence([1, field, equation, DerOctetString(point), n or curve.n, h or curve.h])
+    return DerSequence([DerSequence([DerObjectId(EC), parameters]), DerBitString(point)]).encode()
+
+
 def test_a_public_key_with_parameters_in_der_has_no_passphrase():
     """Its field, order and cofactor are numbers in the same place."""
-    curve = find_curve("P-256")
-    size = curve.size
-    x, y = (c.to_bytes(size, "big") for c in curve.base)
-    a, b = (DerOctetString(c.to_bytes(size, "big")) for c in (curve.a, curve.b))
-    field = DerSequence([DerObjectId("1.2.840.10045.1.1"), curve.p])
-    parameters = DerSequence([1, field, DerSequence([a, b]), DerOctetString(b"\4" + x + y), curve.n, curve.h])
-    der = DerSequence([DerSequence([DerObjectId(EC), parameters]), DerBitString(b"\4" + x + y)]).encode()
-    assert keys.read_key(der).curve == curve
+    assert keys.read_key(public()).curve == find_curve("P-256")
+
+
+@pytest.mark.parametrize("given", [{"n": (1 << 44497) - 1}, {"h": 1 << 20000}])
+def test_parameters_that_take_minutes_to_validate_are_refused(given):
+    """The order here is a prime."""
+    with pytest.raises(UnsupportedError, match="order or cofactor have .* bits; over a field of 256 bits"):
+        keys.read_key(public(**given))

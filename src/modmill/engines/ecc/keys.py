@@ -224,6 +224,10 @@ def _curve(parameters: bytes | None, *, pairing: bool = False) -> Weierstrass:
     p, n = int(field[1]), int(items[4])
     given = Weierstrass(p, (0, 0), n, int(items[5]), a=a, b=b)
     given.check_field()
+    if (longest := max(n.bit_length(), given.h.bit_length())) > p.bit_length() + 1:  # to prove it prime takes minutes
+        raise ValueError(
+            f"order or cofactor have {longest:,} bits; over a field of {p.bit_length()} bits n h is shorter"
+        )
     base = decode_sec1(given, DerOctetString().decode(items[3]).payload)
     if base is None:
         raise ValueError("the base point is the point at infinity")
