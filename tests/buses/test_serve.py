@@ -130,6 +130,24 @@ def test_malformed_requests(served):
     job(served.path)
 
 
+def test_a_failed_self_test_is_left_only_by_a_reset(folder, tmp_path):
+    """Nothing else is done while it fails; the device is as after a reset when it has passed."""
+    verdicts = ["", "a wrong answer", "a wrong answer", ""]
+    simulator = BusSimulator((folder / "bus.v").read_text(), stub.DEVICE, BUS)
+    server = Server(stub.DEVICE, simulator, tmp_path / "s", idle=3, tested=lambda: verdicts.pop(0))
+    threading.Thread(target=server.run, daemon=True).start()
+    job(server.path)
+    bus = SocketBus(server.path)
+    for state in ("failed", "failed", "passed"):
+        assert bus.request(RESET, 0, 1) == (DONE, 0)
+        found = [bus.request(operation, 0, 0)[0] for operation in (READ, WRITE, WAIT, 77)]
+        assert (found == [REFUSED] * 4) == (state == "failed")
+        assert bool(server.failed) == (state == "failed")
+    bus.close()
+    job(server.path)
+    server.close()
+
+
 def test_a_silent_client_does_not_keep_the_device(served):
     with socket.socket(socket.AF_UNIX) as silent:
         silent.connect(str(served.path))

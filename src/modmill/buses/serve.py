@@ -8,12 +8,16 @@ count as that.
 A connection owns the device until it ends; others wait. The device aborts what it does before the first request of a
 connection, so that no answer of a former one can be read; one with packets is reset. Its registers are the ends of its
 queues (`simulate.PACKET_WORD` and others). A connection that sends nothing for a while is closed.
+
+With a self-test the device is tested before the first connection and after each reset, and is reset again. While the
+test fails, every request is refused, except a reset.
 """
 
 from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,17 +58,26 @@ class Served:
 
 class Server:
     """Serve a simulated device at a Unix socket, one connection after another; ``idle``: seconds after which one that
-    sends nothing is closed. Raises ValueError for a path that is too long, OSError for one that cannot be used."""
+    sends nothing is closed. ``tested``: a self-test, which returns what is wrong, or nothing.
 
-    def __init__(self, device: Device, simulator: BusSimulator, path: Path, idle: float = 30) -> None:
+    Raises ValueError for a path that is too long, OSError for one that cannot be used.
+    """
+
+    def __init__(
+        self, device: Device, simulator: BusSimulator, path: Path, idle: float = 30,
+        tested: Callable[[], str] | None = None,
+    ) -> None:  # fmt: skip
         self.device, self.path, self.served = device, path, Served()
-        self._bus, self._idle = simulator, idle
+        self._bus, self._idle, self._tested = simulator, idle, tested
+        self.failed = ""
         self._abort = register_map(device)["CONTROL"].offset
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         _free(path)
         self._socket.bind(str(path))
         os.chmod(path, 0o600)
         self._socket.listen()
+        if tested is not None:
+            self._reset(device.power_up)
 
     def close(self) -> None:
         """End, and remove the socket."""
@@ -89,7 +102,7 @@ class Server:
     def _serve(self, client: socket.socket) -> None:
         if self._bus.packets:
             self._bus.reset(self.device.power_up)
-        else:
+        elif not self.failed:
             self._bus.write(self._abort, ABORT)
         waiting = b""
         while received := client.recv(_CHUNK):
@@ -100,9 +113,18 @@ class Server:
             waiting = waiting[whole:]
             client.sendall(b"".join(replies))
 
+    def _reset(self, cycles: int) -> None:
+        """Reset the device, test it, and reset it again."""
+        self._bus.reset(cycles)
+        if self._tested is not None:
+            self.failed = self._tested()
+            self._bus.reset(cycles)
+
     def _done(self, operation: int, address: int, data: int) -> tuple[int, int]:
         """Status and data of the reply to a request."""
         known = address < SPAN and not address % 4
+        if self.failed and operation != RESET:
+            return REFUSED, 0
         if operation == READ and known:
             word, refused = self._bus.read(address)
             return (REFUSED, 0) if refused else (DONE, word)
@@ -111,7 +133,7 @@ class Server:
         if operation == WAIT and data <= MOST_CYCLES:
             return DONE, self._bus.wait(data, interrupt=True)
         if operation == RESET and 0 < data <= MOST_RESET:
-            self._bus.reset(max(data, self.device.power_up))
+            self._reset(max(data, self.device.power_up))
             return DONE, 0
         self.served.unknown += 1
         return UNKNOWN, 0

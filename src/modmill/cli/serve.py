@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from modmill.cli.progress import hide, show
+from modmill.cli.progress import hide, note, show
 
 
 def serve(
@@ -22,17 +23,29 @@ def serve(
     idle: Annotated[
         float, typer.Option(min=1, help="Seconds after which a connection that sends nothing is closed.")
     ] = 30,
+    self_test: Annotated[
+        bool,
+        typer.Option(
+            "--self-test/--no-self-test",
+            help="A known job of each command at the start and after each reset; refuse all else while it fails.",
+        ),
+    ] = False,
 ) -> None:
     """Simulate the core in a folder as a device on this machine, for drivers in any language, until Ctrl-C."""
     from modmill.buses.serve import SOCKET, Server
     from modmill.buses.simulate import BusSimulator
     from modmill.studies.bus import Subject
+    from modmill.studies.bus import self_test as tested
 
     show(f"reading {folder}")
     subject = Subject.read(folder)
     simulator = BusSimulator(subject.verilog, subject.device, subject.bus)
-    server = Server(subject.device, simulator, path or folder / SOCKET, idle)
+    show("testing the device" if self_test else f"simulating {folder}")
+    test = partial(tested, subject, simulator) if self_test else None
+    server = Server(subject.device, simulator, path or folder / SOCKET, idle, test)
     hide()
+    if server.failed:
+        note(f"the self-test failed: {server.failed}; everything is refused until a reset after which it passes")
     print(f"{subject.device.top} behind {subject.bus.title} at {server.path}", flush=True)
     try:
         with suppress(KeyboardInterrupt):

@@ -69,6 +69,27 @@ class Subject:
         return cls(name, made.device, find_bus(made.bus), text, made.verilog, exchanges)
 
 
+def self_test(subject: Subject, simulator: BusSimulator) -> str:
+    """Send a known job of each command to a simulated device, each after its SETUP. Returns what is wrong, "" if
+    nothing is."""
+    driver, seen = driver_of(subject.device, subject.bus, simulator), set[int]()
+    setup: Exchange | None = None
+    try:
+        driver.ready()
+        for exchange in subject.exchanges:
+            if not exchange.count:
+                setup = exchange
+            elif exchange.command not in seen:
+                for one in (setup, exchange) if setup else (exchange,):
+                    if not one.right(driver.run(one.command, one.words, one.count)):
+                        return f"a wrong answer to {subject.device.commands[one.command].name}"
+                seen.add(exchange.command)
+                setup = None
+    except BusFault as fault:
+        return str(fault)
+    return ""
+
+
 @dataclass(frozen=True)
 class BusReport:
     """``commands``: for each kind of message its cycles through the bus and those of the bare device, and the runs of a
