@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from stub_engine import DEVICE
 from test_acvp import engines, one
 
+from marks import long
 from modmill.buses.serve import Server, SocketBus
 from modmill.buses.uart import REPLY, REQUEST
 from modmill.cli.statuses import one_line
@@ -258,7 +259,7 @@ def records():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["ecc.json", "engine.json", "contract.json"])
+@pytest.mark.parametrize("name", [long("ecc.json"), "engine.json", "contract.json"])
 @counts(4)
 def test_records_of_folders(count, name, tmp_path):
     """A record that is damaged gives another engine, or one line."""

@@ -145,8 +145,6 @@ def test_files_of_keys_are_encrypted_with_a_passphrase():
         pem = kind.write_key(key, "secret")
         assert kind.read_key(pem, "secret") == key
         assert load_pem_private_key(pem, b"secret")
-        with pytest.raises(UnsupportedError, match="passphrase"):
-            kind.read_key(pem, "other")
         with pytest.raises(UnsupportedError, match="the passphrase is empty"):
             kind.write_key(key, "")
 
