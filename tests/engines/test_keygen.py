@@ -94,6 +94,8 @@ def test_other_lengths_and_exponents_are_refused(bits, e, message):
 def test_faults_release_no_key():
     with pytest.raises(Fault, match="no prime among 5,120 candidates"):
         keygen.generate(machine(wrong=2), 1024)
+    with pytest.raises(Fault, match="no prime among 5,120 candidates"):
+        keygen.generate(Rsa(Powers(), below=lambda most: most - 1), 1024)
     key = keygen.generate(machine(), 1024)
     with pytest.raises(Fault):
         keygen.tested(machine(wrong=1), key)

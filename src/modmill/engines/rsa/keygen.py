@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from math import gcd, lcm, prod
+from math import gcd, isqrt, lcm, prod
 
 from modmill.contract import Fault, UnsupportedError
 from modmill.engines.rsa.rsa import BITS, EXPONENT_BITS, Engine, PrivateKey, Rsa
@@ -107,11 +107,11 @@ def _require(bits: int, e: int) -> None:
 
 def _prime(rsa: Rsa, bits: int, e: int, other: int) -> int:
     """A probable prime for a modulus; ``other``: the prime from which it must be far, 0 for none."""
+    least = isqrt(1 << bits - 1) + 1
     for _ in range(_TRIES * bits):
-        p = rsa.below(1 << bits // 2) | 1
-        while not candidate(bits, e, p, other):
-            p = rsa.below(1 << bits // 2) | 1
-        if gcd(p, _small_primes()) == 1 and probable_prime(rsa.engine, p, rounds(bits), rsa.below):
+        p = least + rsa.below((1 << bits // 2) - least) | 1
+        small = gcd(p, _small_primes()) > 1
+        if not small and candidate(bits, e, p, other) and probable_prime(rsa.engine, p, rounds(bits), rsa.below):
             return p
     raise Fault(f"no prime among {_TRIES * bits:,} candidates; the random numbers or the engine are faulty")
 
