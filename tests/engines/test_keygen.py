@@ -9,6 +9,7 @@ from math import lcm
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from marks import long
 from modmill.contract import Fault, UnsupportedError
 from modmill.engines.ecc import keygen as on_curves
 from modmill.engines.ecc import keys
@@ -141,14 +142,14 @@ def test_a_wrong_point_releases_no_key_pair(name):
         on_curves.generate(Ecc(Doubled(curve)))
 
 
-def test_files_of_keys_are_encrypted_with_a_passphrase():
-    pairs = (padding, keygen.generate(machine(), 1024)), (keys, keys.Key(find_curve("X448"), b"a" * 56, None))
-    for kind, key in pairs:
-        pem = kind.write_key(key, "secret")
-        assert kind.read_key(pem, "secret") == key
-        assert load_pem_private_key(pem, b"secret")
-        with pytest.raises(UnsupportedError, match="the passphrase is empty"):
-            kind.write_key(key, "")
+@pytest.mark.parametrize("kind", [keys, long(padding)])
+def test_files_of_keys_are_encrypted_with_a_passphrase(kind):
+    key = keygen.generate(machine(), 1024) if kind is padding else keys.Key(find_curve("X448"), b"a" * 56, None)
+    pem = kind.write_key(key, "secret")
+    assert kind.read_key(pem, "secret") == key
+    assert load_pem_private_key(pem, b"secret")
+    with pytest.raises(UnsupportedError, match="the passphrase is empty"):
+        kind.write_key(key, "")
 
 
 def test_a_curve_without_an_identifier_has_no_key_file():

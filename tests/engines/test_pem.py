@@ -10,7 +10,6 @@ from Crypto.Util.asn1 import DerBitString, DerObjectId, DerOctetString, DerSeque
 
 from modmill.contract import UnsupportedError
 from modmill.engines.ecc import keys
-from modmill.engines.pem import require_affordable
 from modmill.engines.rsa import padding
 from modmill.numbers.curves.named import find_curve
 
@@ -23,17 +22,6 @@ def sealed(protection, **options):
 
 
 PBKDF2, SCRYPT = "PBKDF2WithHMAC-SHA256AndAES128-CBC", "scryptAndAES128-CBC"
-
-
-def openssh(rounds):
-    """The start of a file of OpenSSH."""
-
-    def string(data):
-        return len(data).to_bytes(4, "big") + data
-
-    options = string(b"salt" * 4) + rounds.to_bytes(4, "big")
-    raw = b"openssh-key-v1\0" + string(b"aes256-ctr") + string(b"bcrypt") + string(options) + bytes(4)
-    return PEM.encode(raw, "OPENSSH PRIVATE KEY").encode()
 
 
 def pbkdf2(count):
@@ -58,29 +46,14 @@ def scrypt(N, r, p):
     return DerSequence([DerSequence([oid, DerSequence([derivation, cipher])]), der[1]]).encode()
 
 
-@pytest.mark.parametrize("data, message", [
-    (pbkdf2(10_000_001), "costs 10000001 passes; at most 10,000,000"), (pbkdf2(1 << 62), "passes"),
-    (scrypt(1 << 20, 8, 2), "costs 16777216 blocks of scrypt; at most 8,388,608"),
-    (openssh(1001), "costs 1001 rounds of bcrypt; at most 1,000"), (openssh((1 << 32) - 1), "rounds"),
-], ids=str)  # fmt: skip
-def test_dear_passphrases_are_refused(data, message):
+@pytest.mark.parametrize("data", [pbkdf2(10_000_001), pbkdf2(1 << 62), scrypt(1 << 20, 8, 10), scrypt(1 << 16, 8, 160)])
+def test_dear_passphrases_are_refused(data):
     start = time.monotonic()
-    files = [data] if b"OPENSSH" in data else [data, PEM.encode(data, "ENCRYPTED PRIVATE KEY").encode()]
-    for file in files:
-        with pytest.raises(UnsupportedError, match=message):
-            require_affordable(file)
-        for read in (padding.read_key, keys.read_key) if file is data else ():
-            with pytest.raises(UnsupportedError):
+    for file in data, PEM.encode(data, "ENCRYPTED PRIVATE KEY").encode():
+        for read in (padding.read_key, keys.read_key):
+            with pytest.raises(UnsupportedError, match="above the maximum"):
                 read(file, "secret")
     assert time.monotonic() - start < 5
-
-
-@pytest.mark.parametrize("data", [
-    pbkdf2(10_000_000), scrypt(1 << 20, 8, 1), openssh(1000), b"", b"0", b"-----BEGIN ENCRYPTED PRIVATE KEY-----",
-    b"0\x80" * 50,
-], ids=lambda data: str(len(data)))  # fmt: skip
-def test_others_are_left_to_those_who_read_them(data):
-    require_affordable(data)
 
 
 def public(n=None, h=None):

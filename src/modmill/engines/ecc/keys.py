@@ -23,7 +23,7 @@ from modmill.contract import UnsupportedError
 from modmill.engines.ecc import eddsa
 from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, require_point, require_scalar, require_weierstrass
 from modmill.engines.ecc.ecdh import public_u
-from modmill.engines.pem import ENCRYPTION, require_affordable, require_label
+from modmill.engines.pem import ENCRYPTION, PASSES, require_label
 from modmill.numbers.curves.affine import Curve, Edwards, Point, Weierstrass
 from modmill.numbers.curves.encoding import decode_sec1, edwards_size
 from modmill.numbers.curves.named import curve_of_oid
@@ -83,7 +83,6 @@ def read_key(data: bytes, passphrase: str | None = None) -> Key:
     Raises UnsupportedError if the data is no key, if its passphrase is missing or wrong, if its curve is unknown or
     fails validation, if a scalar or point is invalid, and if the private and public halves do not match.
     """
-    require_affordable(data)
     with _decoding("an elliptic-curve key (PEM or DER)"):
         key = _read(data, passphrase.encode() if passphrase is not None else None)
     if key.public is not None:
@@ -165,7 +164,7 @@ def _public(der: bytes) -> Key:
 
 
 def _pkcs8(der: bytes, passphrase: bytes | None) -> Key:
-    found = PKCS8.unwrap(der, passphrase)
+    found = PKCS8.unwrap(der, passphrase, PASSES)
     if found.oid == _EC:
         return _sec1(found.private_key, found.params)
     curve = _curve_8410(found.oid, found.params)

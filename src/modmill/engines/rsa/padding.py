@@ -18,7 +18,7 @@ from Crypto.PublicKey import RSA
 from Crypto.Signature import pkcs1_15, pss
 
 from modmill.contract import UnsupportedError
-from modmill.engines.pem import ENCRYPTION, require_affordable, require_label
+from modmill.engines.pem import ENCRYPTION, PASSES, require_label
 from modmill.engines.rsa.rsa import PrivateKey, PublicKey, Rsa
 from modmill.numbers.shown import shortened
 
@@ -42,9 +42,8 @@ def read_key(data: bytes, passphrase: str | None = None) -> PublicKey | PrivateK
     `PrivateKey` do.
     """
     require_label(data, _LABELS)
-    require_affordable(data)
     try:
-        found = RSA.import_key(data, passphrase)
+        found = RSA.import_key(data, passphrase, max_iteration_count=PASSES)
     except (ValueError, IndexError, TypeError) as error:
         why = str(error) or "unknown format"
         raise UnsupportedError(
