@@ -248,7 +248,7 @@ def test_refusals(place):
         (("ecdsa-sign", "sealed.pem", *sign), "passphrase"),
         (("ecdsa-sign", "sealed.pem", *sign, "--passphrase-file", "word"), "passphrase"),
         (("ecdsa-sign", "p256.pem", *sign, "--hash", "md5"), "hash must be one of sha1"),
-        (("ecdsa-sign", "p256.pem", *sign, "--nonce", "none"), "deterministic or random"),
+        (("ecdsa-sign", "p256.pem", *sign, "--nonce", "none"), "must be one of deterministic, hedged, random"),
         (("ecdsa-sign", "p256.pem", *sign, "--engine", "nowhere"), "nowhere is neither"),
         (("ecdsa-verify", "p256.pub", *verify), "malformed DER signature"),
         (("ecdsa-verify", "p256.pub", *verify, "--form", "raw"), "must have 64 bytes, got 1"),
