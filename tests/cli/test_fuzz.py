@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from base64 import b64decode, b64encode
+from copy import deepcopy
 from functools import cache
 
 import pytest
@@ -111,7 +112,8 @@ def places(value):
 def damaged(document, edits):
     """Damaged JSON."""
     document = json.loads(json.dumps(document))
-    for number, what, strange in edits:
+    for number, what, drawn in edits:
+        strange = deepcopy(drawn)
         every = list(places(document))
         if not every:
             return strange
