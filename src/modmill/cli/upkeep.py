@@ -23,9 +23,8 @@ def readme(
     ] = False,
     replay: Annotated[bool, typer.Option("--replay", help="Also run the README's commands for their outputs.")] = False,
 ) -> None:
-    """Rewrite the README's results and picture, docs/results.md, and the tables and picture of docs/attacks.md from the
-    shipped rows, the picture of docs/architecture.md, the tables of docs/buses.md and docs/boards.md, docs/errata.md and
-    docs/papers.md."""
+    """Rewrite from the shipped rows the README's results and picture, docs/results.md, the tables of docs/attacks.md,
+    docs/buses.md and docs/boards.md; and the picture of docs/architecture.md, docs/errata.md and docs/papers.md."""
     from modmill.report.architecture import redrawn
     from modmill.report.errata import markdown
     from modmill.report.leakage_picture import shipped_picture
