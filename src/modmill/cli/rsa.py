@@ -237,8 +237,7 @@ def run(
     if verify is not None and signature is not None:
         good = padded.verify(rsa, key, data, signature.read_bytes(), *signed)
         report(machine)
-        signature_verdict(good)
-        return
+        return signature_verdict(good)
     if sign is not None:
         out = padded.sign(rsa, key, data, *signed)
     elif decrypt is not None:
