@@ -15,7 +15,6 @@ from modmill.cores.rsa import machine as rsa
 from modmill.cores.surroundings import Surroundings
 from modmill.flow.netlist import Netlist
 from modmill.numbers.curves.affine import Weierstrass
-from modmill.studies.mutate import ENGINES
 
 CURVE = Weierstrass(11, (2, 4), 13, a=1, b=6)
 
@@ -44,12 +43,13 @@ FAULTS = {
     "the first slot of a thread": ("sequencer.slots_at", "steps: thread 0"),
     "the digits of a thread": ("sequencer.digits_at", "steps: thread 0"),
     "a row that is skipped": ("sequencer.next", "steps: digit 0: sequencer.base"),
-    "the first row": ("sequencer.base", "start: program 0: sequencer.base"),
-    "the number of passes": ("sequencer.left", "left begins with another value"),
+    "the base of a row": ("sequencer.base", "steps: digit 0: sequencer.base"),
+    "the passes that are left": ("sequencer.left", "steps: digit 0: sequencer.left"),
     "when there are more passes": ("sequencer.more_passes", "steps: last pass"),
     "the next digit": ("sequencer.advance", "sequencer.index"),
     "which digit": ("sequencer.digit", "another digit is taken"),
     "the number of sums": ("sequencer.count", "steps: digit 0: sequencer.base"),
+    "when a sum begins": ("sequencer.sums", "sequencer.sums"),
     "when operands are offered": ("sequencer.moves", ""),
     "a product that waits": ("sequencer.waiting", ""),
     "a place in the queue": ("sequencer.end_place", "queue"),
@@ -91,13 +91,6 @@ def test_another_limit_of_a_counter_is_found(machine):
     assert next(faults(net.module, engine)).startswith(
         "steps: digit 0: sequencer.base"
     )  # the last thread is not the last
-
-
-def test_a_machine_with_one_thread_is_proved():
-    module, engine = closed(ENGINES["ecc"]())
-    assert [part.state for part in machine_parts(lambda: Netlist(module), engine.layout, engine.multiplier)] == [
-        "PROVED"
-    ] * 2
 
 
 @pytest.mark.long

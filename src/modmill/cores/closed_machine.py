@@ -222,6 +222,10 @@ class ClosedMachine(Symbolic):
         """The word of a bank of rows or digits at an address."""
         return self.words.unknown(self._memories[bank].width, "word", bank, address, None)
 
+    def addresses(self, memory: str) -> list[Bits]:
+        """The addresses at the read ports of a memory."""
+        return [self.bits(read.inputs["A"]) for read in self._memories[memory].reads]
+
     def address_bits(self, memory: str) -> int:
         """Bits of the address at the first read port of a memory."""
         return len(self._memories[memory].reads[0].inputs["A"])

@@ -230,6 +230,7 @@ def _products(around: Surroundings) -> Iterator[str]:
     first, end = m.free(_FIRST_PLACE), m.free(_END_PLACE)
     of_queue = m.words.integer
     in_queue = 0
+    accepting, writing = around.tile(timing.accept), around.tile(timing.write)
     # the next product may be offered just when this one was accepted
     meets = (timing.move - timing.accept) % n == 0
     for active, following in ((a, f) for a in (0, 1) for f in ((0, 1) if meets else (0,))):
@@ -241,10 +242,10 @@ def _products(around: Surroundings) -> Iterator[str]:
         name = "a product" if active else "no product"
         around.begin(row)
         head: tuple[Bits, Bits] = (), ()
-        for t in range(max(timing.write + timing.skew, timing.accept, pushes.stop) + 2):
+        for t in range(max(writing.stop + timing.skew, accepting.stop, pushes.stop) + 2):
             if t == pushes.start:
                 m.put(_END_PLACE, end)
-            if t == timing.write - n + 1:
+            if t == writing.start:
                 m.put(_FIRST_PLACE, first)
             if t == pushes.stop and not m.equal(m.bits(m.named(_END_PLACE)), _more(around, end, active)):
                 yield f"{name}: the queue of destinations does not grow with it"
@@ -263,9 +264,7 @@ def _products(around: Surroundings) -> Iterator[str]:
             head = m.queue()[3:]
             if t == timing.write - 2 and head[0] != (*first, *(0,) * (len(head[0]) - len(first))):
                 yield f"{name}: the queue is read elsewhere"
-        ready = [
-            t for t in range(timing.accept - n + 1, timing.accept + 1) if (t - timing.accept) % around.core.period == 0
-        ]
+        ready = [t for t in accepting if (t - timing.accept) % around.core.period == 0]
         offers = [around.offered[t] for t in ready]
         early = around.core.lead and active and around.offered[timing.accept - around.core.lead] != 1
         if offers != [int(t == timing.accept and active) for t in ready] or early:
@@ -275,8 +274,7 @@ def _products(around: Surroundings) -> Iterator[str]:
             yield f"{name}: another number of destinations enters the queue"
         in_queue = max([in_queue, *(2 + (timing.write - w.cycle) // n for w in pushed)])
         begin = {timing.write} if active else set[int]()
-        own = range(timing.write - n + 1, timing.write + 1)
-        yield from (f"{name}: {what}" for what in _writes(around, begin, 0, own, free=True))
+        yield from (f"{name}: {what}" for what in _writes(around, begin, 0, writing, free=True))
         for w in (w for w in m.written if active and w.where != QUEUE):
             s = w.where[0]
             if w.cycle == timing.write + s * timing.chained and w.address != place[:-1]:
@@ -344,29 +342,54 @@ def _read(
     if register == DIGITS_AT and not m.named(register):
         register, at = INDEX, (around.layout.per_word - 1).bit_length()
     width = len(m.named(register)) - at
-    free = m.free(register)[at:][:low]
+    free = m.words.unknown(min(low, width), "address", register)
     address = (*free, *number(place >> low, width - len(free)))[:width]
     if register == DIGITS_AT:
         m.put(INDEX, number(0, len(m.named(INDEX))))
     m.put(register, address, at)
-    around.run(DIGITS)
+    name = m.banks[kind, bank]
+    wanted = m.words.integer((*free, *number(first >> len(free), m.address_bits(name))))
+    at_ports = m.addresses(name)
+    for t in range(DIGITS):
+        around.cycle(t)
+        at_ports += m.addresses(name)
     around.prepare(DIGITS)
     m.settle()
-    name = m.banks[kind, bank]
-    bits = m.address_bits(name)
-    wanted = (*free, *number(first >> len(free), bits))[:bits]
-    if m.seen(shown) != m.word_of(name, wanted)[: len(m.seen(shown))]:
+    reached = [m.word_of(name, address) for address in at_ports if m.equal(address, wanted)]
+    if not any(m.equal(m.seen(shown), m.words.integer(word[: len(m.seen(shown))])) for word in reached):
         yield f"{shown} is not the word of {kind} {bank} at the address"
 
 
 # ---- start and end
 
 
+def _of_rows(around: Surroundings) -> tuple[str, ...]:
+    """Registers of control that are 0 if there was no row."""
+    return OFFERING, MOVES, "sequencer.live", *((SUMS,) if around.timing.sums else ())
+
+
 def _quiet(around: Surroundings) -> tuple[str, ...]:
     """Registers that are 0 between runs."""
-    more = (SUMS,) if around.timing.sums else ()
-    names = (ACTIVE, STARTING, ALIGNED, OFFERING, WAITING, MOVES, "sequencer.live", "sequencer.ending")
-    return *names, "sequencer.coming", *more
+    names = (ACTIVE, STARTING, ALIGNED, WAITING, "sequencer.ending", "sequencer.coming")
+    return *names, *_of_rows(around)
+
+
+def _before(around: Surroundings) -> Iterator[str]:
+    """Before what the first row writes and offers there is nothing."""
+    m, timing, n = around.m, around.timing, around.cycles
+    around.begin(Row(first=True))
+    for name in _of_rows(around):
+        m.put(name, (0,) * len(m.named(name)))
+    around.run(timing.write + timing.skew + 1)
+    writes, accepts = around.tile(timing.write).start, around.tile(timing.accept).start
+    for s in range(len(timing.slices)):
+        late = s * timing.chained
+        for w in (w for w in m.written if w.where[0] == s):
+            t = w.cycle - late
+            if 0 < t < (writes if t % n in timing.free else ENTRY_AT + 1 + timing.delay):
+                yield f"slice {s} is written in cycle {w.cycle}, before the first row writes"
+    if any(around.offered[t] != 0 for t in range(accepts) if (t - timing.accept) % around.core.period == 0):
+        yield "operands are offered before those of the first row"
 
 
 def _between(around: Surroundings, state: int) -> None:
@@ -413,9 +436,13 @@ def _start(around: Surroundings) -> Iterator[str]:
             yield f"after a reset: {name} is not 0"
     for state in (_IDLE, _MARGIN):
         _between(around, state)
+        for name in (_FIRST_PLACE, _END_PLACE):
+            m.put(name, m.free(name))
         _quiet_cycle(around)
         m.step()
         yield from _is_between(around, "without a start")
+        if not all(m.hold(name, m.free(name)) for name in (_FIRST_PLACE, _END_PLACE)):
+            yield "without a start: the queue changes"
         if m.bits(m.named(STATE))[:2] != (0, 0) or (state == _IDLE and not m.hold(STATE, number(_IDLE, 3))):
             yield "without a start: the state of a run changes"
     for program, first in enumerate(lay.table[1]):
@@ -435,6 +462,7 @@ def _start(around: Surroundings) -> Iterator[str]:
                 yield f"program {program}: {name} begins with another value"
     for late in range(around.core.period):
         yield from _aligned(around, late)
+    yield from _before(around)
 
 
 def _begin(around: Surroundings) -> None:
@@ -444,6 +472,8 @@ def _begin(around: Surroundings) -> None:
     for name, bits in around.pinned().items():
         m.put(name, (int(name == _STARTED),) * len(bits))
     m.put(START, (1,))
+    for name in (_FIRST_PLACE, _END_PLACE):
+        m.put(name, m.free(name))
 
 
 def _aligned(around: Surroundings, late: int) -> Iterator[str]:
@@ -485,7 +515,11 @@ def _aligned(around: Surroundings, late: int) -> Iterator[str]:
     for register, bits in {**slot, ACTIVE: (1,), STATE: number(_RUN, 3)}.items():
         if not m.hold(register, bits):
             yield f"{name}: {register} has another value in the first slot"
-    for register in (THREAD, INDEX, DIGITS_AT, SLOTS_AT, PHASE):
+    taken = int(around.first_arrives + timing.write - timing.arrive <= 0)
+    for register, by in ((_FIRST_PLACE, taken), (_END_PLACE, 1)):
+        if not m.equal(m.bits(m.named(register)), _more(around, m.free(register), by)):
+            yield f"{name}: the queue has other places than that of the first product"
+    for register in (THREAD, INDEX, DIGITS_AT, SLOTS_AT, PHASE, *_of_rows(around)):
         if not m.hold(register, (0,) * len(m.named(register))):
             yield f"{name}: {register} is not 0 in the first slot"
     others, lines = m.beyond(around.start, OF_ROW)
@@ -516,6 +550,11 @@ def _end(around: Surroundings) -> Iterator[str]:
         if t <= around.last or t != n + timing.drain:
             yield f"a run ends in cycle {t}, not {n + timing.drain}, and the last write is in cycle {around.last}"
         yield from _kept(around, range(1, t))
+        for w in (w for w in m.written if w.where != QUEUE):
+            since = w.cycle - w.where[0] * timing.chained
+            end = around.tile(timing.write).stop if since % n in timing.free else ENTRY_AT + 1 + n + timing.delay
+            if since >= end:
+                yield f"slice {w.where[0]} is written after the last row"
         yield from _is_between(around, "after the last write")
     for margin in range(timing.alignment + 1):
         _between(around, _MARGIN)

@@ -72,7 +72,7 @@ class Row:
     word of digits. ``active``: whether there is a product, None if it may be. ``product``: its bits, and ``place``: the
     word of the queue with its destination. ``below``: by cycle, whether a sum is below its multiple. ``sums``: by
     cycle, whether a sum begins. ``free``: the guarantees that this run does not take for its own row, of OFFERING,
-    WAITING and SUMS. ``last``: no row follows."""
+    WAITING and SUMS. ``first``: there is no row before it; ``last``: none follows."""
 
     entries: Sequence[Bits] = ()
     registers: Mapping[str, Bits] = field(default_factory=dict)
@@ -83,6 +83,7 @@ class Row:
     below: Mapping[int, Bit] = field(default_factory=dict)
     sums: Mapping[int, int] = field(default_factory=dict)
     free: frozenset[str] = frozenset()
+    first: bool = False
     last: bool = False
 
 
@@ -162,6 +163,11 @@ class Surroundings:
         for name, bits in {ACTIVE: (1,), STATE: number(RUN, len(self.m.named(STATE))), **row.registers}.items():
             self.m.put(name, bits)
 
+    def tile(self, last: int) -> range:
+        """The cycles of a row's slot around its cycle ``last``, the last ones up to it if they are in the run."""
+        begin = max(0, last - self.cycles + 1)
+        return range(begin, begin + self.cycles)
+
     def run(self, end: int) -> None:
         """Run up to and without cycle ``end``."""
         while self.m.cycle < end:
@@ -184,10 +190,10 @@ class Surroundings:
             m.put(name, (0,))
         m.give(IDLE, (0,))
         for name, after, value in ((OFFERING, timing.accept + 1, self._next), (WAITING, timing.write, 0)):
-            if (t - after) % n == 0 and (t != after or name not in row.free):
+            if (t - after) % n == 0 and (t != after or name not in row.free) and self._others(t, after, after):
                 m.put(name, (value,))
         own = 0 <= t - ENTRY_AT - 1 < n
-        if timing.sums and not (own and SUMS in row.free):
+        if timing.sums and not (own and SUMS in row.free) and self._others(t, ENTRY_AT + 1, ENTRY_AT + n):
             if (t - FIRST) % n not in range(2, 2 * timing.sums + 1, 2):
                 m.put(SUMS, (0,))
             elif own and t in row.sums:
@@ -197,16 +203,29 @@ class Surroundings:
         mine = row.digits and DIGITS <= t < n + DIGITS
         m.give(DIGIT_WORD, row.digits if mine else (None,) * len(m.named(DIGIT_WORD)))
         mine = row.place and timing.write - n < t <= timing.write
-        m.give(PLACE, row.place if mine else (None,) * len(m.named(PLACE)))
+        nowhere = 0 if row.first and t <= timing.write - n else None
+        m.give(PLACE, row.place if mine else (*(None,) * (len(m.named(PLACE)) - 1), nowhere))
         if BELOW in m.cuts:
             m.give(BELOW, (row.below.get(t),))
+
+    def _others(self, t: int, begin: int, end: int) -> bool:
+        """Whether cycle t belongs to this row, from ``begin`` to ``end``, or another one, before or after it."""
+        return not (self.row.first and t < begin) and not (self.row.last and t > end)
+
+    @property
+    def first_arrives(self) -> int:
+        """Cycle of the first slot in which the first product arrives, which belongs to no row."""
+        return self.timing.arrive - self.timing.accept - self.timing.run_up
 
     def _give_results(self, t: int) -> None:
         """Set the ports of the multiplier."""
         m, timing, row = self.m, self.timing, self.row
         late = t - timing.arrive
-        arrives = late % self.cycles == 0 and not (row.last and late > 0)
-        m.ports["core_o_valid"] = ((None if late else row.active) if arrives else 0,)
+        if not self._others(t, timing.arrive, timing.arrive):  # the first product belongs to no row
+            valid: Bit = int(row.first and t == self.first_arrives)
+        else:
+            valid = (None if late else row.active) if late % self.cycles == 0 else 0
+        m.ports["core_o_valid"] = (valid,)
         early = self.offered.get(t - self.core.lead) if self.core.lead else 1
         m.ports["core_i_ready"] = (early if (t - timing.accept) % self.core.period == 0 else 0,)
         found: dict[str, dict[int, Bit]] = {}
