@@ -5,6 +5,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import stub_engine as stub
@@ -29,7 +30,7 @@ from modmill.cores.rsa.machine import engine
 from modmill.designs import DESIGNS
 from modmill.report.rows import read
 from modmill.report.seal import seal_differences
-from modmill.studies.bus import Subject, measure, rows_table
+from modmill.studies.bus import Subject, clocks_table, measure, rows_table
 
 ROOT = Path(__file__).parents[2]
 
@@ -208,6 +209,29 @@ def test_a_front_is_measured(folder, tmp_path):
         Subject.read(build("mcivor", "2^61-1").write(tmp_path / "bare", check=False))
 
 
+def test_clocks_of_bare_core_and_whole_are_kept(folder, tmp_path, monkeypatch):
+    """A run that was stopped goes on; a route of another text, as if the whole were measured twice, would show."""
+    routes, subject = [], Subject.read(folder)
+
+    def route(text, top, target, folder, *, seed, hierarchy):
+        assert f"module {top}" in text and hierarchy
+        folder.mkdir(parents=True, exist_ok=True)
+        routes.append((top, seed))
+        return SimpleNamespace(mhz=100 + 10 * seed + top.endswith("_bus"))
+
+    monkeypatch.setattr("modmill.studies.bus.route", route)
+    monkeypatch.setattr("modmill.studies.bus.tools.cache_dir", lambda: tmp_path)
+    measure(subject, "ecp5-85k", whole=1, synthesis=False)
+    found = measure(subject, "ecp5-85k", whole=3, synthesis=False)
+    assert sorted(routes) == [(top, seed) for top in ("core", "core_bus") for seed in (1, 2, 3)]
+    assert found.clocks == {"bare": [110, 120, 130], "bus": [111, 121, 131]}
+    assert clocks_table([found.row()])[-1].endswith(
+        "| apb | 110.0, 120.0, 130.0 | 120.0 | 111.0, 121.0, 131.0 | 121.0 |"
+    )
+    with pytest.raises(ValueError, match="--whole takes a device with the clock of its bus"):
+        measure(replace(subject, device=replace(subject.device, separate=True)), "ecp5-85k", whole=1)
+
+
 def test_a_wrong_answer_is_not_measured(folder):
     subject = Subject.read(folder)
     wrong = [replace(exchange, right=lambda _: False) if exchange.count else exchange for exchange in subject.exchanges]
@@ -217,7 +241,13 @@ def test_a_wrong_answer_is_not_measured(folder):
 
 def test_the_page_has_the_rows():
     rows = list(read(ROOT / "results" / "buses.jsonl"))
-    assert rows and "\n".join(rows_table(rows)) in (ROOT / "docs" / "buses.md").read_text()
+    page = (ROOT / "docs" / "buses.md").read_text()
+    assert rows and all("\n".join(table(rows)) in page for table in (rows_table, clocks_table))
+
+
+def test_fronts_for_axi4_lite_are_small():
+    fronts = [row for row in read(ROOT / "results" / "buses.jsonl") if row.about["bus"] == "axi4-lite"]
+    assert fronts and [row.about for row in fronts if row.values["front"]["lut"] > 600] == []
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def empty(folders, tmp_path_factory):
     ("number", "stem", "passed"),
     [
         (0, "modmill_*", "PASS=[1-9].* FAIL=0"), (0, "*_bus", "PASS: multiplier_bus"),
-        (1, "powers", "PASS=[1-9].* FAIL=0"), (1, "*_bus", "PASS: powers_bus"), (2, "system", "PASS: system"),
+        (1, "engine", "PASS=[1-9].* FAIL=0"), (1, "*_bus", "PASS: powers_bus"), (2, "system", "PASS: system"),
     ],
 )  # fmt: skip
 def test_fusesoc_runs_in_an_empty_environment(number, stem, passed, target, folders, written, empty, tmp_path):

@@ -50,7 +50,7 @@ class OperandWords(wiring.Component):
         a, b, k = words(self._a), words(self._b), words(self._k)
         kept = Signal(WORD * max(a + b, k), name="operands", reset_less=True)
         loading = Signal(name="loading")
-        left = Signal(range(max(a + b, k)), name="words_left")
+        left = Signal(range(-1, max(a + b, k) - 1), name="words_left")  # but one; below 0: the next one is the last one
         keys = Signal(range(max(1, self._loads)), name="keys_left")
         low = len(kept) - WORD * (a + b)
         m.d.comb += self.core_i_a.eq(kept[low : low + self._a])
@@ -61,17 +61,17 @@ class OperandWords(wiring.Component):
         with OneHot(m, "operands") as machine:
             with machine.state("COMMAND"):
                 m.d.comb += self.i_ready.eq(1)
-                m.d.sync += [left.eq(a + b - 1), keys.eq(max(1, self._loads) - 1), loading.eq(0)]
+                m.d.sync += [left.eq(a + b - 2), keys.eq(max(1, self._loads) - 1), loading.eq(0)]
                 with m.If(self.i_valid):
                     machine.next("WORDS")
                     if k:
                         with m.If(~self.i_data[0]):
-                            m.d.sync += [left.eq(k - 1), loading.eq(1)]
+                            m.d.sync += [left.eq(k - 2), loading.eq(1)]
             with machine.state("WORDS"):
                 m.d.comb += self.i_ready.eq(1)
                 with m.If(self.i_valid):
                     m.d.sync += [kept.eq(Cat(kept[WORD:], self.i_data)), left.eq(left - 1)]
-                    with m.If(left == 0):
+                    with m.If(left < 0):
                         machine.next("GIVE")
             with machine.state("GIVE"):
                 m.d.comb += self.core_i_valid.eq(~loading)
@@ -80,7 +80,7 @@ class OperandWords(wiring.Component):
                 if k:
                     m.d.comb += self.core_k_valid.eq(loading)
                     with m.If(loading & self.core_k_ready):
-                        m.d.sync += [keys.eq(keys - 1), left.eq(k - 1)]
+                        m.d.sync += [keys.eq(keys - 1), left.eq(k - 2)]
                         machine.next("WORDS")
                         with m.If(keys == 0):
                             machine.next("COMMAND")
