@@ -99,7 +99,7 @@ WRONG = {
     '[[machines]]\nkind = "dsa"': "machines takes tables, [[machines]], of kind ecc or rsa, not 'dsa'",
     '[[machines]]\nkind = "ecc"\ncurve = "P-256"': "[[machines]] of kind ecc needs multiplier",
     f"{MACHINE}curve = 'P-256'\nteath = 5": "[[machines]] of kind ecc has no key 'teath'; it takes kind, curve, "
-    "multiplier, settings, operation, window, teeth, columns, joint, sums, word, io, threads, cores; "
+    "multiplier, settings, operation, window, teeth, columns, joint, endomorphism, sums, word, io, threads, cores; "
     "the nearest is teeth",
     f"{MACHINE}curve = 'P-256'\nwindow = 7": "machines.window takes 1 to 6, not '7'",
     f"{MACHINE}curve = 'P-256'\njoint = 1": "machines.joint takes false or true, not '1'",

@@ -25,7 +25,7 @@ from modmill.designs import DESIGNS
 from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.rsa.rsa import BITS
 from modmill.flow.targets import target as find_target
-from modmill.numbers.curves.named import find_curve
+from modmill.numbers.curves.named import PAIRING_CURVES, find_curve
 from modmill.numbers.primes import prev_prime
 from modmill.report.clocks import tool_options
 from modmill.report.families import family
@@ -121,7 +121,7 @@ class MeasuredEngine(Measured):
             words = ["rsa", "race", "--bits", *([w, "--no-crt"] if w in BITS else [2 * w])]
             words += ["--blind", blind] if blind else []
         else:
-            words = ["ecc", "race", a["curve"], "--operation", *a["operations"]]
+            words = ["ecc", "race", a["curve"], *self._pairing, "--operation", *a["operations"]]
         words += self._options
         words += ["--target", self.target] if self.target != "ecp5-85k" else []
         words += ["--route", "--seeds", max(row.seed or 1 for row in self.routes)] if self.routes else []
@@ -138,9 +138,14 @@ class MeasuredEngine(Measured):
             width = a["modulus_bits"]
             words = ["rsa", "build", "--bits", 2 * width, "--blind", a["bits"] - width]
         else:
-            words = ["ecc", "build", "--curve", a["curve"]]
+            words = ["ecc", "build", "--curve", a["curve"], *self._pairing]
             words += [word for name in a["operations"] for word in ("--operation", name)]
         return [str(word) for word in (*words, *self._options)]
+
+    @property
+    def _pairing(self) -> list[str]:
+        """The option that the commands need for a curve for pairings."""
+        return ["--allow-pairing"] if any(curve.name == self.about["curve"] for curve in PAIRING_CURVES) else []
 
     @property
     def _options(self) -> list[Any]:
@@ -218,7 +223,7 @@ def _usual(name: str, kind: str, subject: str) -> tuple[Mapping[str, Any], str]:
         if kind == "rsa":
             loaded = {"loadable": True} if "loadable" in defaults else {}
             return chosen.fit(prev_prime(1 << int(subject)), **loaded).settings, "native"
-        fitted = chosen.fit(find_curve(subject).p)
+        fitted = chosen.fit(find_curve(subject, pairing=True).p)
         return fitted.settings, fitted.binary if isinstance(fitted.representation, Digits) else "native"
     except ValueError:
         return defaults, "native"

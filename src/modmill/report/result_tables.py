@@ -38,6 +38,7 @@ ENGINES = (
     ("P-256, any point", "P-256", "multiply", 256),
     ("Ed25519, fixed base", "Ed25519", "multiply-base", 253),
     ("secp256k1, u1 G + u2 P", "secp256k1", "multiply-two", 256),
+    ("BLS12-381's G1, any point of the group", "BLS12-381-G1", "multiply", 255),
 )
 """The table of engines: label, then subject, operation and bits of `Work`."""
 

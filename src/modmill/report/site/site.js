@@ -288,7 +288,11 @@ function race(form) {
     document.getElementById("shown").textContent = `${here.length} of ${rows.length} ${form.dataset.things}.`;
   }
 
-  const tell = (name, x, y) => { said.textContent = `${name}: ${wordsOf(form.elements.x)} ${count(x)}, area ${count(y)}`; };
+  const tell = (name, x, y) => { // the page below must not move under the pointer
+    said.style.minHeight = `${said.offsetHeight}px`;
+    said.textContent = `${name}: ${wordsOf(form.elements.x)} ${count(x)}, area ${count(y)}`;
+  };
+  const untell = () => { said.textContent = words; said.style.minHeight = ""; };
   const light = (core) => rows.forEach((r) => r.tr.classList.toggle("lit", r.core === core));
   drawn.push(() => {
     show();
@@ -300,7 +304,7 @@ function race(form) {
       light(p.customdata[1]);
       tell(p.customdata[0], p.x, p.y);
     });
-    scatter.on("plotly_unhover", () => { light(null); said.textContent = words; });
+    scatter.on("plotly_unhover", () => { light(null); untell(); });
     scatter.on("plotly_click", ({ points: [p] }) => {
       if (p.customdata) location.href = rows.find((r) => r.core === p.customdata[1]).tr.querySelector("a").href;
     });
@@ -315,7 +319,7 @@ function race(form) {
     };
     r.tr.addEventListener("mouseenter", point);
     r.tr.querySelector("a").addEventListener("focus", point);
-    r.tr.addEventListener("mouseleave", () => { Plotly.Fx.unhover(scatter); said.textContent = words; });
+    r.tr.addEventListener("mouseleave", () => { Plotly.Fx.unhover(scatter); untell(); });
   });
   form.addEventListener("input", () => { drawAll(); keep(form, { sort: table.dataset.sorted }); });
   form.addEventListener("submit", (event) => event.preventDefault());

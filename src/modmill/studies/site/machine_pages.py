@@ -13,6 +13,7 @@ from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
 from modmill.engines.ecc.point_engine import Shape
 from modmill.flow.targets import TARGETS
+from modmill.numbers.curves.named import PAIRING_CURVES
 from modmill.report.attack_tables import PROTECTIONS
 from modmill.report.engine_rows import MeasuredEngine, Work
 from modmill.report.rows import Row
@@ -92,7 +93,8 @@ def digest_today(row: Row) -> str:
     options = {name: a[name] for name in names} | protection
     if "curve" in a:
         options |= {"operations": tuple(a["operations"]), "shape": Shape(**a["shape"]), "sums": a["sums"]}
-        return ecc(a["curve"], a["design"], a["parameters"], **options).digest
+        pairing = a["curve"] in {curve.name for curve in PAIRING_CURVES}
+        return ecc(a["curve"], a["design"], a["parameters"], allow_pairing=pairing, **options).digest
     if a.get("circuit"):
         own = {name: a[name] for name in ("bits", "word")} | protection
         return circuit_engine(a["design"], 0, a["modulus_bits"], a["parameters"], **own).digest
