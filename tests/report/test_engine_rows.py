@@ -128,6 +128,12 @@ def test_the_command_measures_the_engine_of_the_rows(e, monkeypatch):
     assert today == then and routes == bool(e.routes)
 
 
+def test_a_curve_for_pairings_is_asked_for():
+    found = [e for e in measured_engines(Store(Path("/nowhere")).rows) if e.work.subject == "BLS12-381-G1"]
+    assert found and all("--allow-pairing" in words for e in found for words in (e.command.split(), e.build))
+    assert not any("--allow-pairing" in e.command for e in FOUND)
+
+
 def changed(e, **about):
     return replace(e, synth=replace(e.synth, about={**e.about, **about}))
 

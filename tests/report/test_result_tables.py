@@ -108,7 +108,8 @@ def test_engines_are_told_by_their_rows(tmp_path):
     assert [line[0] for line in lines] == sorted(
         (line[0] for line in lines), key=[words for words, *_ in ENGINES].index
     )
-    assert {line[0] for line in lines} == {words for words, *_ in ENGINES}
+    # the sample has no curve for pairings
+    assert {line[0] for line in lines} == {words for words, *_ in ENGINES if not words.startswith("BLS")}
     text = written(tmp_path, SAMPLE)
     assert all(f"| {' | '.join(line)} |\n" in text for line in lines) and "interleaved" in text
     (first, second) = (line for line in lines if "X25519" in line)
