@@ -28,6 +28,7 @@ from modmill.cores.multiplier.verify import Report
 from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
 from modmill.designs import DESIGNS
+from modmill.flow.tools import version
 from modmill.report.rows import read
 from modmill.report.seal import seal_differences
 from modmill.studies.bus import Subject, clocks_table, measure, rows_table
@@ -220,7 +221,7 @@ def test_clocks_of_bare_core_and_whole_are_kept(folder, tmp_path, monkeypatch):
         return SimpleNamespace(mhz=100 + 10 * seed + top.endswith("_bus"))
 
     monkeypatch.setattr("modmill.studies.bus.route", route)
-    monkeypatch.setattr("modmill.studies.bus.tools.cache_dir", lambda: tmp_path)
+    monkeypatch.setattr("modmill.studies.bus.tools", SimpleNamespace(cache_dir=lambda: tmp_path, version=version))
     measure(subject, "ecp5-85k", whole=1, synthesis=False)
     found = measure(subject, "ecp5-85k", whole=3, synthesis=False)
     assert sorted(routes) == [(top, seed) for top in ("core", "core_bus") for seed in (1, 2, 3)]
