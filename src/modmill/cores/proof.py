@@ -59,7 +59,7 @@ _FOR_CONTROL = (
 _FOR_OPERATIONS = (
     "messages put digits and inputs in their places before a run, and send its results; `check` simulates them",
     "SETUP has loaded the modulus and the constants of the data sheet, and the blind is not 0",
-    "points are on the curve; p and the order of the base point are prime",
+    "points are on the curve, and multiples of the base point if the curve is for arithmetic only; p and n are prime",
     "each product is as the contract of the multiplier says",
 )
 PUBLIC_MODULUS = " for a public modulus"

@@ -41,3 +41,10 @@ FAMILIES = (
 def family(page: str) -> Family | None:
     """The family of the designs that share a page; None for a building block."""
     return next((f for f in FAMILIES if page in f.pages), None)
+
+
+def family_of(page: str) -> Family:
+    """The family of a multiplier, by its page. Raises LookupError for a building block."""
+    if (found := family(page)) is None:
+        raise LookupError(f"the designs of the page {page} belong to no family")
+    return found

@@ -13,7 +13,7 @@ from typing import Any
 
 from modmill.design import Design
 from modmill.designs import design as find_design
-from modmill.report.families import Family, family
+from modmill.report.families import Family, family_of
 from modmill.report.rows import Row
 from modmill.report.traces import traced
 
@@ -56,9 +56,7 @@ class Measured:
     @cached_property
     def family(self) -> Family:
         """The family of its design, which is a multiplier."""
-        found = family(self.design.page)
-        assert found is not None
-        return found
+        return family_of(self.design.page)
 
 
 def by_device(

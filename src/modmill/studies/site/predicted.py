@@ -11,10 +11,10 @@ from functools import cached_property
 from modmill.contract import UnsupportedError
 from modmill.design import Design
 from modmill.flow.targets import target as find_target
-from modmill.report.families import Family, family
+from modmill.report.families import Family, family_of
 from modmill.report.rows import Row
 from modmill.studies.search.candidates import candidates, multipliers
-from modmill.studies.search.estimate import HELD, Estimate
+from modmill.studies.search.estimate import Estimate
 from modmill.studies.search.knowledge import Figures, Knowledge
 
 TARGET = "ecp5-85k"
@@ -36,9 +36,7 @@ class Predicted:
     @property
     def family(self) -> Family:
         """The family of its design."""
-        found = family(self.design.page)
-        assert found is not None
-        return found
+        return family_of(self.design.page)
 
     @property
     def modulus(self) -> int:
@@ -77,9 +75,8 @@ class Predicted:
     @property
     def says(self) -> dict[str, str]:
         """Where each number comes from."""
-        return {
-            n: f"{self.estimates[n].how}, from cores" if n in self.estimates else "the design" for n in self.numbers
-        }
+        how = {name: estimate.how for name, estimate in self.estimates.items()}
+        return {name: how.get(name, "the design's formulas") for name in self.numbers}
 
     @property
     def spread(self) -> str:
@@ -98,7 +95,7 @@ def _ends(estimate: Estimate) -> str:
 
 def predicted(rows: Iterable[Row], moduli: Sequence[int]) -> Iterator[Predicted]:
     """The cores of all designs for these moduli that have no clock on `TARGET` and fit on it; none if there are too few
-    rows to predict from. The error bars hold for `HELD` of measured cores when each is left out."""
+    rows to predict from. The error bars hold for `estimate.HELD` of measured cores when each is left out."""
     try:
         knowledge = Knowledge(find_target(TARGET), rows)
     except UnsupportedError:
@@ -112,6 +109,3 @@ def predicted(rows: Iterable[Row], moduli: Sequence[int]) -> Iterator[Predicted]
             figures = knowledge.of(core)
             if figures.dsp <= capacity.dsp and figures.lut.low <= capacity.lut:
                 yield Predicted(figures)
-
-
-__all__ = ["HELD", "TARGET", "Predicted", "predicted"]

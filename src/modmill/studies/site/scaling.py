@@ -19,7 +19,7 @@ from modmill.contract import UnsupportedError
 from modmill.design import Design
 from modmill.designs import DESIGNS
 from modmill.flow.targets import target
-from modmill.report.families import Family, family
+from modmill.report.families import Family, family, family_of
 from modmill.report.plots import Plot, Series
 from modmill.studies.race.measured_cores import Contender
 
@@ -53,9 +53,7 @@ class Prediction:
     @property
     def family(self) -> Family:
         """The family of its design."""
-        found = family(self.design.page)
-        assert found is not None
-        return found
+        return family_of(self.design.page)
 
     @property
     def block_cycles(self) -> int:

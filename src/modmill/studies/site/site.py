@@ -42,11 +42,12 @@ from modmill.studies.papers.bench import modulus_value
 from modmill.studies.papers.errata import ERRATA
 from modmill.studies.papers.reproduce import PAPERS, reproduce, require_papers
 from modmill.studies.race.measured_cores import Contender, contenders, modulus_name, shell
+from modmill.studies.search.estimate import HELD
 from modmill.studies.site import machine_pages as engine_pages
 from modmill.studies.site import scaling
 from modmill.studies.site.documentation import documentation
 from modmill.studies.site.machines import repeat
-from modmill.studies.site.predicted import HELD, TARGET, Predicted, predicted
+from modmill.studies.site.predicted import TARGET, Predicted, predicted
 from modmill.studies.site.race_page import FIRST, race_works, works_of
 from modmill.version import __version__
 
