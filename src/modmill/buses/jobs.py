@@ -80,7 +80,7 @@ class JobControl(wiring.Component):
     `Crossing`. Alarm: ``o_alarm``, a register or two away from one. ``irq`` is high while an enabled event stands in
     IRQ_STATUS. ``forget``: what was read is to be overwritten. ``constant``: as of `ScriptPlayer`.
 
-    Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 7 cycles from the write of a word to the engine.
+    Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 8 cycles from the write of a word to the engine.
     """
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:
@@ -110,10 +110,9 @@ class JobControl(wiring.Component):
         m.submodules.script = self._script = ScriptPlayer(self._device, self._registers)
         m.d.comb += [self._script.place.eq(self.place), self.constant.eq(self._script.constant)]
         self._data = Signal(WORD, name="word")  # of the bus or the script
-        m.d.comb += [
-            self._data.eq(Mux(self._script.playing, self._script.data, self.data)),
-            self._script.expected.eq(self._data),
-        ]
+        m.d.comb += self._data.eq(Mux(self._script.playing, self._script.data, self.data))
+        self._word = later(m, self._data, "word_kept")
+        m.d.comb += self._script.expected.eq(self._word)
         self._marks = [Signal(name=name) for name in ("every", "closes")][: 2 * (self._device.machines > 1)]
         width = WORD + len(self._marks)
         self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping, width, free=True)
@@ -131,7 +130,7 @@ class JobControl(wiring.Component):
         words = self._in
         m.d.comb += [
             self.i_valid.eq(words.there), self.i_data.eq(words.word[:WORD]), words.pop.eq(words.there & self.i_ready),
-            words.data.eq(Cat(self._data, *self._marks)),
+            words.data.eq(Cat(self._word, *self._marks)),
         ]  # fmt: skip
         if self._marks:
             m.d.comb += [self.i_every.eq(words.word[WORD]), self.i_closes.eq(words.word[WORD + 1])]
@@ -176,7 +175,7 @@ class JobControl(wiring.Component):
         last = device.commands[-1].number
         script, data = self._script, self._data
         self._low_bits = max(4, self._thread_bits, *(c.counted.most.bit_length() for c in device.commands if c.counted))
-        # of the bus's word alone, which stands two cycles before: the script's are right
+        # of the bus's word alone, which stands three cycles before its message: the script's are right
         self._high = later(m, self.data[self._low_bits :] != 0, "high")  # neither a command nor a count
         low = self.data[: self._low_bits]
         low_known = later(m, (low <= last) & (device.setup is not None or low[:4] != 0), "low_known")
@@ -191,19 +190,23 @@ class JobControl(wiring.Component):
             Signal(name="job"),
         )
         full = later(m, self._in.full, "full")
-        own_command, own_word = self.write_command & ~script.playing, self.write_data_in & ~script.playing
+        own_command, own_word = Signal(name="own_command"), Signal(name="own_word")
+        m.d.sync += [
+            own_command.eq(self.write_command & ~script.playing), own_word.eq(self.write_data_in & ~script.playing)
+        ]  # fmt: skip
         word = own_word | script.word
-        needs, known = setup | self._loaded, known & ~self._alarmed if device.alarm else known
+        allowed = later(m, known & (setup | self._loaded), "allowed")
+        refused = self._alarmed if device.alarm else Const(0)
         accepted, taken = Signal(name="accepted"), Signal(name="taken")
         m.d.comb += [
-            accepted.eq((own_command & idle & known & needs) | script.command), taken.eq(word & opened & ~full),
+            accepted.eq((own_command & idle & allowed & ~refused) | script.command), taken.eq(word & opened & ~full),
         ]  # fmt: skip
         m.d.sync += self._in.push.eq(accepted | taken)
         self._accepted, self._taken, self._empty = accepted, taken, later(m, length == 0, "no_words")
         self._faults += [
             ("SHORT", own_command & opened), ("BUSY", own_command & ~opened & ~idle),
             ("BUSY", (self.write_command | self.write_data_in) & script.playing),
-            ("COMMAND", own_command & idle & ~known), ("SETUP", own_command & idle & known & ~needs),
+            ("COMMAND", own_command & idle & ~known), ("SETUP", own_command & idle & known & ~allowed),
             ("LONG", own_word & ~opened), ("FULL", own_word & opened & full),
         ]  # fmt: skip
         with m.If(accepted):
@@ -252,27 +255,27 @@ class JobControl(wiring.Component):
         self._tests = Signal(name="test_ends")
         tests = asked(SELFTEST) & ~script.playing & ~script.zeroise if self._device.selftest else Const(0)
         if self._device.alarm:
-            wrong |= self._alarm(m)
+            self._alarm(m)
             self._faults.append(("ALARM", (self.write_command | self.write_data_in | tests) & self._alarmed))
             tests &= ~self._alarmed
+        # no access is so near that it could come between
+        aborts = later(
+            m, wrong | script.zeroise | (script.stop & ~script.zeroising) | script.selftest | script.abort, "aborts"
+        )
         m.d.comb += [
             script.zeroise.eq(asked(ZEROISE)), script.stop.eq(asked(ABORT)), script.selftest.eq(tests),
             self.forget.eq(script.zeroise), self._tests.eq(script.ended & ~script.zeroising),
-            self._abort.eq(
-                wrong | script.zeroise | (script.stop & ~script.zeroising) | script.selftest | script.abort
-                | self._tests
-            ),
+            self._abort.eq(aborts | self._tests | self._raised),
         ]  # fmt: skip
 
-    def _alarm(self, m: Module) -> Value:
-        """Keep the alarm; whether it is raised. While the device is held in reset, its alarm may be anything."""
+    def _alarm(self, m: Module) -> None:
+        """Keep the alarm. While the device is held in reset, its alarm may be anything."""
         raised = later(m, getattr(self, ALARM), "device_alarm") & ~self._resets
         m.d.sync += self._raised.eq(raised)
         m.d.comb += self._script.halt.eq(self._raised)
         with m.If(self._raised):
             m.d.sync += self._alarmed.eq(1)
         self._faults.append(("ALARM", self._raised & ~self._alarmed))
-        return self._raised
 
     @property
     def _thread_bits(self) -> int:

@@ -123,7 +123,7 @@ class ScriptPlayer(wiring.Component):
         there = self.there
         for stage in ("answer_there", "answer_compared"):
             there &= later(m, there, stage)
-        acts, answer = settled[-1] & self.playing, later(m, self.answer, "answer_kept")
+        acts, answer = settled[-1], later(m, self.answer, "answer_kept")
         again, passed = (acts & here[AGAIN], Signal(name="passed")) if self._machines > 1 else (Const(0), Const(0))
         bytes_ = [slice(k, k + 8) for k in range(0, WORD, 8)]
         differs = later(m, Cat(answer[b] != self.expected[b] for b in bytes_), "differs").any()
@@ -159,7 +159,7 @@ class ScriptPlayer(wiring.Component):
         with m.If(step | self.word | zeroise | selftest):
             m.d.sync += settled.eq(0)
         with m.If(self.ended | stop | self.halt if self._alarm else self.ended | stop):
-            m.d.sync += [self.playing.eq(0), self.zeroising.eq(0)]
+            m.d.sync += [self.playing.eq(0), self.zeroising.eq(0), settled.eq(0)]
         with m.If(selftest):
             m.d.sync += [at.eq(self._test), self.playing.eq(1), self.failed.eq(0)]
         if self._machines > 1:
