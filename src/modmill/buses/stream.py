@@ -25,7 +25,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, ClassVar
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -125,13 +125,15 @@ class AxiStream(wiring.Component):
             Signal(name=name) for name in ("entered", "acted", "aborted", "incomplete", "tells")
         ]
         self._begins = Signal(name="begins", init=1)  # the next word out is that of status
-        settled, taken = Signal(5, name="settled"), Signal(name="taken")
+        settled, taken = Signal(4, name="settled"), Signal(name="taken")
         self._moves = Signal(name="moves")
-        self._soon, self._still = settled[1], settled[-1]  # since the last word, write or state
+        moved = Cat(later(m, self._moves, "moved"), later(m, taken, "came")).any()
+        self._soon, self._still = settled[0] & ~moved, settled[-1] & ~moved  # since the last word, write or state
+        self._drained, self._cleared = Signal(name="drained"), Signal(name="cleared")  # at the end of an error
         writes = ("command", "data_in", "control", "irq_status")
         self._writes = {name: Signal(name=f"{name}_due") for name in writes}
         m.d.sync += [getattr(self, f"write_{name}").eq(due) for name, due in self._writes.items()]
-        m.d.sync += settled.eq(Mux(self._moves | taken, 0, Cat(1, settled)))
+        m.d.sync += settled.eq(Mux(moved, 0, Cat(1, settled)))
         self._machine = OneHot(m, "packet")
         self._take(taken)
         self._controls = self._marked()
@@ -140,13 +142,25 @@ class AxiStream(wiring.Component):
             self._data_words()
             self._job()
             self._answer()
+        self._end_errors()
         return m
+
+    def _end_errors(self) -> None:
+        """Write what ends an error, in the cycle after it was dropped or told; no word is taken then."""
+        m = self._m
+        for ended, name, word, condition in (
+            (self._drained, "control", ABORT, self._entered),
+            (self._cleared, "irq_status", self._found("IRQ_STATUS", "error").mask, Const(1)),
+        ):
+            with m.If(later(m, ended, f"{name}_ends")):
+                m.d.sync += self.data.eq(word)
+                m.d.comb += self._writes[name].eq(condition)
 
     def _take(self, taken: Signal) -> None:
         """Take a word in the states that want one."""
-        m, open_ = self._m, Signal(name="open")  # low during a reset
+        m, open_ = self._m, Signal(name="open")  # low during a reset, and while an error is cleared
         states = [self._machine.ongoing(state) for state in ("HEAD", "DATA", "RUN", "DRAIN")]
-        m.d.sync += open_.eq(1)
+        m.d.sync += open_.eq(~self._cleared)
         m.d.comb += [
             self.s_axis_tready.eq(open_ & ~self._held & Cat(states).any()),
             taken.eq(self.s_axis_tvalid & self.s_axis_tready),
@@ -220,8 +234,7 @@ class AxiStream(wiring.Component):
         with self._machine.state("DRAIN"), m.If(self._held):
             m.d.sync += self._held.eq(0)
             with m.If(self._last):
-                m.d.sync += self.data.eq(ABORT)
-                m.d.comb += self._writes["control"].eq(self._entered)
+                m.d.comb += self._drained.eq(1)
                 self._go("END")
 
     def _job(self) -> None:
@@ -272,7 +285,5 @@ class AxiStream(wiring.Component):
                 with m.If(self.m_axis_tlast):
                     m.d.sync += [flag.eq(0) for flag in self._flags if flag is not self._acted]
                     m.d.sync += [self.place.eq(self._place("DATA_OUT")), begins.eq(1)]
-                    with m.If(status["error"]):
-                        m.d.sync += self.data.eq(self._found("IRQ_STATUS", "error").mask)
-                        m.d.comb += self._writes["irq_status"].eq(1)
+                    m.d.comb += self._cleared.eq(status["error"])
                     self._go("HEAD")
