@@ -11,7 +11,7 @@ from typing import Any
 from modmill.buses.adapters import Bus
 from modmill.buses.clocks import clock_faults
 from modmill.buses.crossing import CLOCK, DEPTH, LATENCY
-from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate
+from modmill.buses.device import PACE, SAME, WORD, Command, Device, Sent, is_separate
 from modmill.buses.files import VERILOG, all_names
 from modmill.buses.front import front_name, machine_name, module_name
 from modmill.buses.operands import words
@@ -233,7 +233,7 @@ def _wrong_packets(driver: PacketDriver[BusSimulator], exchanges: Sequence[Excha
     for exchange in [*again, *again[:-1]]:
         _exchange(driver, exchange, " after errors")
     driver.put([command, *last.words])
-    driver.bus.wait(20 * len(last.words))
+    driver.bus.wait(PACE * len(last.words))  # the job has begun
     driver.put([CONTROLS["abort"]])
     (status, *found), _ = driver.get(), driver.get()
     if (cause := driver.cause(status)) != "ABORTED" and not last.right(found):
