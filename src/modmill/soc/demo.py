@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -89,8 +90,9 @@ class Demo:
 
     @cached_property
     def _files(self) -> list[dict[str, str]]:
-        """The files of each engine behind its bus."""
-        return [bus_texts(core.device, find_bus(core.bus), core.verilog) for core in self.engines]
+        """The files of each engine behind its bus. Yosys works on one of them while another one is emitted."""
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(lambda core: bus_texts(core.device, find_bus(core.bus), core.verilog), self.engines))
 
     @cached_property
     def system(self) -> System:
