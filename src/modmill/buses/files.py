@@ -172,9 +172,9 @@ def _alarm(device: Device, bus: Bus) -> str:
     if not device.alarm:
         return ""
     events = "every message" if bus.packets else "STATUS.alarm and IRQ_STATUS.alarm are 1, every message"
-    return f"""After an alarm of the lockstep {events} has the error ALARM, no word of an
-answer is left, and only `rst` ends that. Zeroise works then too, unless the fault lasts. The front itself stands there
-once: the lockstep sees no fault in it.
+    return f"""After an alarm {events} has the error ALARM, no word of an
+answer is left, and only `rst` ends that. Zeroise works then too, unless the fault lasts. The front itself is
+neither doubled nor checked: a fault in it raises no alarm.
 """
 
 

@@ -20,7 +20,7 @@ from modmill.buses.operands import OperandWords, words
 from modmill.buses.registers import register_map
 from modmill.buses.stream import AxiStream
 from modmill.engines.machine.cluster import machine_of
-from modmill.engines.machine.lockstep import ALARM, machine_pair
+from modmill.engines.machine.lockstep import ALARM, engine_module, machine_pair
 from modmill.flow import emit
 from modmill.flow.modules import module_ports
 from modmill.flow.readable import readable
@@ -157,7 +157,7 @@ def whole(device: Device, bus: Bus, core: str) -> str:
     if device.machines == 1:
         machines = [instance(name, name.rsplit("_", 1)[-1], machine("core_"))]
     else:
-        core = machine_pair(core, device.top) if device.alarm else machine_of(core, device.top)
+        core = (machine_pair if engine_module(device.top) in core else machine_of)(core, device.top)
         machines = [instance(name, f"core{k}", machine(f"core{k}_")) for k in range(device.machines)]
     behind = f"{device.machines} machines of " * (device.machines > 1) + device.top
     return "".join([

@@ -59,6 +59,7 @@ def build(
     bus: options.Bus = "",
     bus_clock: options.BusClock = "same",
     lockstep: options.Lockstep = False,
+    check_result: options.CheckResult = False,
     order: Order = None,
     allow_pairing: AllowPairing = False,
 ) -> None:
@@ -83,7 +84,7 @@ def build(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits,
         shape=Shape(window, teeth, columns, joint, endomorphism),
         threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order, bus=bus,
-        bus_clock=bus_clock, lockstep=lockstep,
+        bus_clock=bus_clock, lockstep=lockstep, check_result=check_result,
     )  # fmt: skip
     if on.arithmetic:
         say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")
@@ -96,7 +97,7 @@ def build(
         "--threads", core.layout.threads, "--sums", sums, "--word", word,
         "--order" if core.order else "--no-order", *(["--cores", cores] if cores > 1 else []),
         *(["--top", top] if top != "ecc" else []), *options.behind(core.behind),
-        *(["--lockstep"] if lockstep else []),
+        *(["--lockstep"] if lockstep else []), *(["--check-result"] if check_result else []),
     ]  # fmt: skip
     command = shlex.join(["modmill", "ecc", "build", *map(str, words)])
     target = output or Path(f"ecc-{on.name}-{multiplier}")
@@ -139,6 +140,7 @@ def race(
     seeds: options.Seeds = 3,
     floorplan: options.Floorplan = False,
     lockstep: options.Lockstep = False,
+    check_result: options.CheckResult = False,
     allow_pairing: AllowPairing = False,
     as_json: options.Json = False,
     record: options.Record = None,
@@ -156,7 +158,7 @@ def race(
         on, operation, multiplier, target=target, settings=parse_set(sets), with_route=route, router=router,
         seeds=seeds, record=record, io=io,
         shape=Shape(window, teeth, columns, joint, endomorphism), threads=threads, sums=sums,
-        word=word, cores=cores, lockstep=lockstep, floorplan=floorplan, progress=show,
+        word=word, cores=cores, lockstep=lockstep, check_result=check_result, floorplan=floorplan, progress=show,
     )  # fmt: skip
     recorded(record)
     about = {"curve": on.title, "operation": operation, "target": target}

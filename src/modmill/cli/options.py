@@ -109,6 +109,13 @@ Lockstep = Annotated[
         "--lockstep", help="Two equal engines, compared word by word: one fault in either releases no wrong result."
     ),
 ]
+CheckResult = Annotated[
+    bool,
+    typer.Option(
+        "--check-result",
+        help="Points are checked before they leave: on the curve, or both of a ladder belong together.",
+    ),
+]
 Curve = Annotated[
     str,
     typer.Argument(

@@ -31,7 +31,7 @@ from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
-from modmill.engines.machine.lockstep import LATENCY, Lockstep, engine_module, paired
+from modmill.engines.machine.lockstep import ALARM, LATENCY, Lockstep, engine_module, paired
 from modmill.engines.machine.sequencer import DatapathSequencer
 from modmill.engines.machine.slot_sequencer import SlotSequencer
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
@@ -118,7 +118,8 @@ class BuiltEngine(ABC):
     Verilog module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
     (`engines/machine/cluster.py`). ``bus``: name of a bus, behind which the engine is written too; empty: none.
     ``bus_clock``: of `CLOCKS`, the engine's clock there. ``lockstep``: the engine stands there twice, and its words are
-    compared before they leave (`engines/machine/lockstep.py`).
+    compared before they leave (`engines/machine/lockstep.py`). ``check_result``: programs have checks of their results,
+    and no result leaves unless they are right (`engines/ecc/result_checks.py`).
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
     Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
     takes.
@@ -136,6 +137,7 @@ class BuiltEngine(ABC):
     bus: str = ""
     bus_clock: str = SAME
     lockstep: bool = False
+    check_result: bool = False
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
@@ -225,11 +227,12 @@ class BuiltEngine(ABC):
     def _netlist(self) -> str:
         source = find_design(self.design).source.part
         machine = lambda name: emit.netlist(self.coprocessor, name, source)  # noqa: E731
-        made = partial(assembled, machine, emit.netlist, of=self.packets, power_up=self.power_up)
+        own = ALARM if self.check_result else ""
+        made = partial(assembled, machine, emit.netlist, of=self.packets, power_up=self.power_up, alarm=own)
         if not self.lockstep:
             return made(top=self.top)
-        compare = emit.netlist(Lockstep(self.word), f"{self.top}_lockstep")
-        return paired(compare, made(top=engine_module(self.top)), top=self.top, word=self.word)
+        compare, inside = emit.netlist(Lockstep(self.word, bool(own)), f"{self.top}_lockstep"), engine_module(self.top)
+        return paired(compare, made(top=inside), top=self.top, word=self.word, alarms=bool(own))
 
     @cached_property
     def verilog(self) -> str:
@@ -308,7 +311,7 @@ class BuiltEngine(ABC):
             self.KIND, self.top, self.digest, self.fitted.p.bit_length(), self.layout.number_words,
             self.cores * self.results, commands, self.power_up, self.patience + (load.cycles if load else 0),
             calls=self.calls, zeroise=refilled(self.zeroise, commands, DEPTH if separate else 0),
-            selftest=self.selftest, machines=self.cores, separate=separate, alarm=self.lockstep,
+            selftest=self.selftest, machines=self.cores, separate=separate, alarm=self.alarmed,
         )  # fmt: skip
 
     @cached_property
@@ -405,8 +408,13 @@ class BuiltEngine(ABC):
         return {name: True for name in PROTECTIONS if getattr(self, name)}
 
     @property
+    def alarmed(self) -> bool:
+        """Whether it has the output `ALARM`."""
+        return self.lockstep or self.check_result
+
+    @property
     def waits(self) -> int:
-        """Cycles that protection adds to those of every job."""
+        """Cycles that lockstep adds to those of every job."""
         return LATENCY if self.lockstep else 0
 
     @property

@@ -84,7 +84,7 @@ def engine_messages(
 
     def job(number: int) -> Sent:
         program = layout.programs[number]
-        reading = len(program.results) * (run.read_cycles + subtracting + _STEPS) + storing(len(program.inputs))
+        reading = len(program.answers) * (run.read_cycles + subtracting + _STEPS) + storing(len(program.inputs))
         passes = 1 if layout.counted and program.passes else None
         own = layout.threads * reading + layout.answer_words(number) * _STEPS
         each = cycles(number, passes) + machines * own

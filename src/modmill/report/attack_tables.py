@@ -13,7 +13,7 @@ from modmill.report.engine_rows import work_of
 from modmill.report.result_tables import ENGINES_ON, all_rows
 from modmill.report.rows import Row
 
-PROTECTIONS = ("lockstep",)
+PROTECTIONS = ("lockstep", "check_result")
 """Options of a build that protect an engine, as rows name them."""
 OUTCOMES = ("no effect", "detected", "withheld", "released")
 """What a fault may end in, as rows name it; the harness of the simulation has the same order."""
@@ -98,7 +98,7 @@ def _table(head: Sequence[str], texts: int, lines: Sequence[list[str]]) -> str:
 
 def protection(about: Mapping[str, Any]) -> str:
     """The options that protect an engine, or "none"."""
-    return ", ".join(f"`--{name}`" for name in PROTECTIONS if about.get(name)) or "none"
+    return ", ".join(f"`--{name.replace('_', '-')}`" for name in PROTECTIONS if about.get(name)) or "none"
 
 
 def _place(row: Row) -> tuple[Any, ...]:

@@ -38,11 +38,11 @@ _WORDS = {
     "multiply": "any point", "multiply-base": "fixed base", "multiply-two": "sum of two multiples", "ladder": "ladder",
 }  # fmt: skip
 _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "threads", "cores", "sums",
-          "word", "io", "native", "modulus", "circuit", "lockstep")  # fmt: skip
+          "word", "io", "native", "modulus", "circuit", "lockstep", "check_result")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
 _RSA = {"method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False}
-_ECC = {"sums": 3, "word": 32, "lockstep": False}
+_ECC = {"sums": 3, "word": 32, "lockstep": False, "check_result": False}
 """Defaults of the commands."""
 
 
@@ -153,7 +153,10 @@ class MeasuredEngine(Measured):
         words: list[Any] = ["--multiplier", self.design.name]
         words += [word for name, x in self.settings.items() for word in ("--set", f"{name}={x}")]
         words += [
-            part for name, x in self.choices.items() for part in ([f"--{name}"] if x is True else [f"--{name}", x])
+            part
+            for name, x in self.choices.items()
+            for option in (f"--{name.replace('_', '-')}",)
+            for part in ([option] if x is True else [option, x])
         ]
         return [*words, "--threads", self.about["threads"], *(["--cores", n] if (n := self.about["cores"]) > 1 else [])]
 

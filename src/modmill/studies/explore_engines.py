@@ -55,6 +55,8 @@ BEHIND_BUS = 2
 """One engine in this number, of those with words of a bus, is behind one."""
 LOCKSTEP = 6
 """One engine in this number stands twice, in lockstep."""
+CHECKED = 3
+"""One engine for a curve in this number has checks of its results."""
 FAILURES = ("failed", "crash", "slow", "message")
 _REFUSAL = 500
 """Largest number of characters of a refusal."""
@@ -234,6 +236,7 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
         ("io", rnd.choice(("", "", "native", _binary(design, curve.p)))),
         ("order", rnd.random() < 0.25),
         *_common(rnd, small),
+        *([("check_result", True)] if rnd.randrange(CHECKED) == 0 else []),
     ]
     return EngineCase("ecc", design.name, tuple(options), _settings(rnd, design, curve.p), curve)
 

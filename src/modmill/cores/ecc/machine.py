@@ -123,7 +123,10 @@ class EccCore(BuiltEngine):
     def points(self) -> tuple[PointProgram, ...]:
         """Programs before assembly; those modulo n are last."""
         domain = Domain.of(self.contract, self.timing.added)
-        found = [point_program(name, self.curve, domain, self.bits, self.shape) for name in self.operations]
+        found = [
+            point_program(name, self.curve, domain, self.bits, self.shape, check_result=self.check_result)
+            for name in self.operations
+        ]
         for name in self.modulo_order:
             other = Domain.of(self._loaded.contract(self.io), self.timing.added)
             found.append(PointProgram(name, self.curve.title, order_program(name, other), Without()))
@@ -310,7 +313,7 @@ class EccCore(BuiltEngine):
             "setup_words": len(self.setup()),
             "programs": [self._program(k, held) for k, held in enumerate(self.held)],
             "slots_in_use": lay.used,
-            "ports": engine_files.stream_ports(self.word, alarm=self.lockstep),
+            "ports": engine_files.stream_ports(self.word, alarm=self.alarmed),
             "multiplier": self.contract.describe(),
             "digest": digest(self.verilog),
             "netlist": self.digest,

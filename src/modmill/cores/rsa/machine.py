@@ -202,7 +202,7 @@ class EngineCore(BuiltEngine):
             "modulus_bits": contract.p.bit_length(),
             "power_up_reset": self.power_up,
             "number_words": self.layout.number_words,
-            "ports": engine_files.stream_ports(self.layout.word, alarm=self.lockstep),
+            "ports": engine_files.stream_ports(self.layout.word, alarm=self.alarmed),
             "multiplier": contract.describe(),
             "digest": digest(self.verilog),
             "netlist": self.digest,

@@ -13,6 +13,7 @@ from modmill.engines.ecc import edwards, weierstrass
 from modmill.engines.ecc.blinding import PointEngine, Run
 from modmill.engines.ecc.ladder import ladder
 from modmill.engines.ecc.points import PointProgram
+from modmill.engines.ecc.result_checks import checked
 from modmill.engines.microcode.assembly import Assembled, assemble
 from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.interpreter import Product, run
@@ -40,9 +41,20 @@ class Shape:
     endomorphism: bool = False
 
 
-def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape()) -> PointProgram:
+def point_program(
+    operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape(), *, check_result: bool = False
+) -> PointProgram:
     """The program of an operation of `OPERATIONS` for scalars of ``bits`` bits; those of ``multiply-two`` are below n.
+    ``check_result``: with a check of its results (`result_checks`).
     Raises UnsupportedError for an operation that the curve does not have."""
+    if isinstance(curve, Montgomery) and operation == "ladder":
+        return ladder(curve, domain, bits, checked=check_result)
+    made = _on_points(operation, curve, domain, bits, shape)
+    return checked(made, curve) if check_result else made
+
+
+def _on_points(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape) -> PointProgram:
+    """The program of an operation on points (x, y)."""
     w, t, c = shape.window, shape.teeth, shape.columns
     match curve, operation:
         case Weierstrass(), "multiply":
@@ -57,8 +69,6 @@ def point_program(operation: str, curve: Curve, domain: Domain, bits: int, shape
             return edwards.base(curve, domain, bits, t, c)
         case Edwards(), "multiply-two":
             return edwards.two(curve, domain, w)
-        case Montgomery(), "ladder":
-            return ladder(curve, domain, bits)
     raise UnsupportedError(f"{curve.title} has no operation {shortened(operation)}")
 
 

@@ -287,18 +287,20 @@ def _connect(m: Module, source: Any, out: str, sink: Any, into: str, *more: str)
 
 
 def assembled(
-    machine: Callable[[str], str], emitted: Callable[[Router, str], str], top: str, of: Packets, power_up: int = 1
-) -> str:
+    machine: Callable[[str], str], emitted: Callable[[Router, str], str], top: str, of: Packets, power_up: int = 1,
+    alarm: str = "",
+) -> str:  # fmt: skip
     """Verilog of one machine, or of several behind a router, with the first module ``top``.
 
     ``machine(name)``, ``emitted(router, name)``: functions that return the Verilog of a machine and of the router, with
-    the first module ``name``. ``power_up``: cycles of a machine's reset after power-up.
+    the first module ``name``. ``power_up``: cycles of a machine's reset after power-up. ``alarm``: an output of
+    machines that is high if that of any machine is; empty: none.
     """
     if of.machines == 1:
         return machine(top)
     router = emitted(Router(of.machines, of.word), f"{top}_router")
     text = machine(f"{top}_core")
-    return joined(router, text, top=top, machines=of.machines, word=of.word, at_once=power_up > 1)
+    return joined(router, text, top=top, machines=of.machines, word=of.word, at_once=power_up > 1, alarm=alarm)
 
 
 def machine_of(text: str, top: str) -> str:
@@ -308,13 +310,16 @@ def machine_of(text: str, top: str) -> str:
     return "\n".join(kept)
 
 
-def joined(router: str, machine: str, *, top: str, machines: int, word: int, at_once: bool = False) -> str:
+def joined(
+    router: str, machine: str, *, top: str, machines: int, word: int, at_once: bool = False, alarm: str = ""
+) -> str:
     """Verilog of a module ``top`` that connects a router, module ``top``_router, and machines, module ``top``_core.
 
     ``at_once``: the reset also reaches every machine in its first cycle. Machines need this if random contents of
-    registers at power-up could change their constants before the router's reset arrives.
+    registers at power-up could change their constants before the router's reset arrives. ``alarm``: as of
+    `assembled`.
     """
-    reset = "rst | " if at_once else ""
+    reset, more = "rst | " if at_once else "", f", {alarm}" if alarm else ""
     nets, cores = [], []
     ports = [
         ".clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_valid(o_valid), "
@@ -324,18 +329,22 @@ def joined(router: str, machine: str, *, top: str, machines: int, word: int, at_
         names = [f"c{k}_valid", f"c{k}_ready", f"r{k}_valid", f"r{k}_ready", f"r{k}_last", f"c{k}_rst"]
         nets.append(f"  wire {', '.join(names)};\n  wire [{word - 1}:0] c{k}_data, r{k}_data;\n")
         ports.append(", ".join(f".{name}({name})" for name in (*names, f"c{k}_data", f"r{k}_data")))
+        raised = f", .{alarm}(c{k}_alarm)" if alarm else ""
         cores.append(
             f"  {top}_core core_{k}(.clk(clk), .rst({reset}c{k}_rst), .i_valid(c{k}_valid), .i_ready(c{k}_ready), "
             f".i_data(c{k}_data), .o_valid(r{k}_valid), .o_ready(r{k}_ready), .o_data(r{k}_data), "
-            f".o_last(r{k}_last));\n"
+            f".o_last(r{k}_last){raised});\n"
         )
+    if alarm:
+        alarms = [f"c{k}_alarm" for k in range(machines)]
+        nets.append(f"  wire {', '.join(alarms)};\n  assign {alarm} = {' | '.join(alarms)};\n")
     return f"""// {machines} machines behind one pair of word streams.
 // Latency: the cycles of a machine, and 1 cycle for each node in each direction.
 // Source: a block of Modmill ({__name__})
-module {top}(clk, rst, i_valid, i_ready, i_data, o_valid, o_ready, o_data, o_last);
+module {top}(clk, rst, i_valid, i_ready, i_data, o_valid, o_ready, o_data, o_last{more});
   input clk, rst, i_valid, o_ready;
   input [{word - 1}:0] i_data;
-  output i_ready, o_valid, o_last;
+  output i_ready, o_valid, o_last{more};
   output [{word - 1}:0] o_data;
 {"".join(nets)}  {top}_router router({(", " + chr(10) + "    ").join(ports)});
 {"".join(cores)}endmodule

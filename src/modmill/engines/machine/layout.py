@@ -98,6 +98,11 @@ class MicrocodeLayout:
                 raise UnsupportedError(
                     f"{program.name}: {program.passes} passes; at most {(1 << COUNT_BITS) - 1} are possible"
                 )
+            if program.checks and not self.binary:
+                raise UnsupportedError(
+                    "a check compares a number with 1, whose residues are not unique: take a design with binary "
+                    "numbers, or --lockstep"
+                )
             check_tasks(program, unit(self.timing, self.threads))
         if self.used > DEPTHS[-1]:
             raise UnsupportedError(
@@ -292,10 +297,15 @@ class MicrocodeLayout:
         """Words of stream i for one word of the multiplier's stream k."""
         return -(-self.contract.load.width // self.word) if self.contract.load else 0
 
+    @property
+    def checked(self) -> bool:
+        """Whether a program has checks, so that the coprocessor has an alarm."""
+        return any(p.checks for p in self.programs)
+
     @cached_property
     def rounds(self) -> int:
         """Number of multiples 2^k p that are subtracted from each result; 0 for residues."""
-        most = max(times for p in self.programs for _, times in p.results)
+        most = max(times for p in self.programs for _, times in p.answers)
         return most.bit_length() * self.binary
 
     def setup(self, contract: Contract, programs: Mapping[int, Program] | None = None) -> list[int]:
@@ -376,4 +386,4 @@ class MicrocodeLayout:
 
 def _shape(p: Program) -> tuple[object, ...]:
     """Everything in a program except the values of its constants."""
-    return p.inputs, [slot for slot, _ in p.shared], p.parts, p.passes, p.results, p.window
+    return p.inputs, [slot for slot, _ in p.shared], p.parts, p.passes, p.results, p.checks, p.window

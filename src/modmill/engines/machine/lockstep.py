@@ -38,13 +38,14 @@ _QUIET = 2
 
 class Lockstep(wiring.Component):
     """Compare two engines: streams ``i`` and ``o`` outside, ``a`` to and ``x`` from the first engine, ``b`` to and
-    ``y`` from the second one, whose reset is ``b_rst``.
+    ``y`` from the second one, whose reset is ``b_rst``. ``alarms``: the engines have alarms of their own, ``x_alarm``
+    and ``y_alarm``, which raise that of this block.
 
     Cost: about 110 registers and 60 LUTs with words of 32 bits, and the second engine. Latency: `LATENCY` cycles.
     Throughput: a word every third cycle at o.
     """
 
-    def __init__(self, word: int) -> None:
+    def __init__(self, word: int, alarms: bool = False) -> None:
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
             "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1), ALARM: Out(1),
@@ -54,9 +55,9 @@ class Lockstep(wiring.Component):
             **{f"{name}_{port}": way for name in "xy" for port, way in (
                 ("valid", In(1)), ("ready", Out(1)), ("data", In(word)), ("last", In(1)),
             )},
-            "b_rst": Out(1), "rst_now": In(1),
+            "b_rst": Out(1), "rst_now": In(1), **({"x_alarm": In(1), "y_alarm": In(1)} if alarms else {}),
         })  # fmt: skip
-        self._word = word
+        self._word, self._alarms = word, alarms
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -101,6 +102,7 @@ class Lockstep(wiring.Component):
             first_there & second_there & ~equal,
             second_there & ~first_there,
             alone & first_there & ~second_there,
+            *((self.x_alarm, self.y_alarm) if self._alarms else ()),
         ).any()
         with m.If(differs & ~quiet[-1]):
             m.d.sync += [alarm.eq(1), calm.eq(0)]
@@ -122,22 +124,23 @@ def machine_pair(text: str, top: str) -> str:
     return re.sub(rf"^module {top}\b", f"module {top}_core", inside, flags=re.MULTILINE)
 
 
-def paired(lockstep: str, engine: str, *, top: str, word: int) -> str:
+def paired(lockstep: str, engine: str, *, top: str, word: int, alarms: bool = False) -> str:
     """Verilog of a module ``top`` that connects two engines, module `engine_module`, and a `Lockstep`, module
-    ``top``_lockstep, of which the texts are given."""
+    ``top``_lockstep, of which the texts are given. ``alarms``: both are made with alarms of the engines."""
     streams = [f"{name}_{port}" for name in "ab" for port in ("valid", "ready", "data")]
     streams += [f"{name}_{port}" for name in "xy" for port in ("valid", "ready", "data", "last")]
+    inside = ("b_rst", *(("x_alarm", "y_alarm") if alarms else ()))
     outside = ("clk", "rst", "i_valid", "i_ready", "i_data", "o_valid", "o_ready", "o_data", "o_last")
     pins = textwrap.fill(
-        ", ".join(f".{name}({name})" for name in (*outside, ALARM, *streams, "b_rst")) + ", .rst_now(rst)", 116,
+        ", ".join(f".{name}({name})" for name in (*outside, ALARM, *streams, *inside)) + ", .rst_now(rst)", 116,
         initial_indent="    ", subsequent_indent="    ",
     )  # fmt: skip
-    single = ", ".join(name for name in (*streams, "b_rst") if not name.endswith("data"))
+    single = ", ".join(name for name in (*streams, *inside) if not name.endswith("data"))
     wide = ", ".join(name for name in streams if name.endswith("data"))
     engines = "".join(
         f"  {engine_module(top)} {name}(.clk(clk), .rst({rst}), .i_valid({to}_valid), .i_ready({to}_ready),\n"
         f"    .i_data({to}_data), .o_valid({of}_valid), .o_ready({of}_ready), .o_data({of}_data),\n"
-        f"    .o_last({of}_last));\n"
+        f"    .o_last({of}_last){f', .{ALARM}({of}_alarm)' if alarms else ''});\n"
         for name, rst, to, of in (("first", "rst", "a", "x"), ("second", "b_rst", "b", "y"))
     )
     return f"""// Two engines in lockstep: no word leaves unless both have sent it; any difference raises {ALARM}.

@@ -19,6 +19,11 @@ Messages at ``i``, in words; each number is filled up to whole words and sent le
                      each thread its digits, packed into words, and its numbers
     at ``o``         for each thread its results; ``o_last`` accompanies the last word
 
+If programs have checks, those of a thread are read before its results, and each must be 1. If one is not, ``o_alarm``
+is high from then on until the reset, and all words at ``o`` are 0; they come when they would come without an alarm.
+After a SETUP whose constants are all 0, which overwrites them, a check must be 0: then a job of zeros, which overwrites
+numbers, raises no alarm.
+
 At the ports, numbers have the multiplier's form: binary, or residues in one vector. Binary results are in [0, p): the
 multiples 2^k p that the program's bounds require are subtracted word by word, in constant time.
 """
@@ -34,11 +39,17 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.engines.machine.io_register import ROUND, NumberRegister
 from modmill.engines.machine.layout import COUNT_BITS, PACK, SETUP
+from modmill.engines.machine.lockstep import ALARM
 from modmill.engines.machine.program_memory import chosen
 from modmill.engines.machine.sequencer import Sequencer
 from modmill.engines.machine.word_register import WordRegister
 from modmill.rtl.delay import later
 from modmill.rtl.one_hot import OneHot
+
+_GIVING = 4
+"""Cycles in which a word of a number is given, or compared."""
+_BETWEEN = 4
+"""Cycles from the last word of a number to the first word of the next one, besides reading and subtracting."""
 
 
 class Coprocessor(wiring.Component):
@@ -56,6 +67,7 @@ class Coprocessor(wiring.Component):
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
             "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1),
+            **({ALARM: Out(1)} if self.layout.checked else {}),
         })  # fmt: skip
 
     def cycles(self, program: int, passes: int | None = None) -> int:
@@ -71,8 +83,9 @@ class Coprocessor(wiring.Component):
         elif lay.number_words == 1 and not lay.digit_words(program):
             waits = 2 + run.store_cycles * (lay.threads > 1)
         last = run.store_cycles + 8 + waits
-        subtracting = 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
-        return last + run.cycles(program, passes) + run.read_cycles + subtracting
+        reading = run.read_cycles + 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
+        checking = len(lay.programs[program].checks) * (reading + _GIVING * lay.number_words + _BETWEEN)
+        return last + run.cycles(program, passes) + checking + reading
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -115,6 +128,7 @@ class _Messages:
         with m.Elif(self.clear):
             m.d.sync += waiting.eq(0)
         count, last_word = Signal(range(max(2, words))), Signal(init=words == 1)
+        self.first_word = count == 0
         with m.If(self.shift | self.counted):
             m.d.sync += [count.eq(Mux(last_word, 0, count + 1)), last_word.eq(count == words - 2 if words > 1 else 1)]
         return last_word
@@ -124,7 +138,7 @@ class _Messages:
         m, lay, programs = self.m, self.layout, self.layout.programs
         self.digit_words = [lay.digit_words(k) for k in range(len(programs))]
         self.input_slots = [[slot for slot, _ in p.inputs] for p in programs]
-        self.result_slots = [[slot for slot, _ in p.results] for p in programs]
+        self.result_slots = [[slot for slot, _ in p.answers] for p in programs]
         self.multiples = lay.constants + len(lay.offset_multiples)
         constants = self.multiples + (len(lay.conditional_subtracts) if self.load else 0)
         inputs, outputs = [*map(len, self.input_slots)], [*map(len, self.result_slots)]
@@ -142,6 +156,10 @@ class _Messages:
         self.last_constant = later(m, self.index == constants - 1, "last_constant")
         self.last_input = later(m, last_of(inputs), "last_input")
         self.last_result = later(m, last_of(outputs), "last_result")
+        checks = chosen(self.program, [len(p.checks) for p in programs])
+        self.checking = later(m, self.index < checks, "checking") if lay.checked else Signal()
+        self.compared = Signal(name="compared")  # a word of a check stands in the number register
+        self.one = Signal(name="one", reset_less=True)  # a constant of the last SETUP is not 0
         self.no_digits = later(m, self._words_of_digits(lambda n: n == 0), "no_digits")
         self.setup = later(m, self.word == SETUP, "setup")
         self.only_digits = later(m, self._words_of_digits(lambda n: n == 1), "only_digits")
@@ -183,7 +201,8 @@ class _Messages:
             number.i_data.eq(self.word), number.shift.eq(self.shift), number.whole.eq(run.s_q),
             run.s_data.eq(number.number), run.start.eq(self.starting), run.programme.eq(self.program),
             run.s_trim.eq(Cat(*trims)), run.d_address.eq(digits_at), run.d_data.eq(self.word[:PACK]),
-            ports.o_data.eq(number.number[: lay.word]), run.s_address.eq(write_at), run.s_read.eq(read_at),
+            ports.o_data.eq(self._released(number.number[: lay.word])), run.s_address.eq(write_at),
+            run.s_read.eq(read_at),
         ]  # fmt: skip
 
         def of(lists: list[list[int]]) -> Value:
@@ -193,6 +212,20 @@ class _Messages:
             place.eq(of(self.input_slots)), result.eq(of(self.result_slots)), constant.eq(lay.shared_base + index),
             write_at.eq(Mux(shared, constant, place + slots_at)), read_at.eq(result + slots_at),
         ]  # fmt: skip
+
+    def _released(self, word: Value) -> Value:
+        """What leaves of the lowest word of a number: nothing but 0 after an alarm."""
+        if not self.layout.checked:
+            return word
+        m = self.m
+        alarm, calm = Signal(name="alarm"), Signal(name="calm", init=1)
+        with m.If(self.shared & self.shift & self.word.any()):
+            m.d.sync += self.one.eq(1)
+        raised, wrong = alarm | ~calm, later(m, word != (self.one & self.first_word), "wrong")
+        with m.If((self.compared & wrong) | raised):  # one of the two is enough
+            m.d.sync += [alarm.eq(1), calm.eq(0)]
+        m.d.comb += getattr(self.ports, ALARM).eq(raised)
+        return Mux(raised, 0, word)
 
     def _command_counters(self, *counters: str) -> None:
         """Command the counters; they step in the next cycle."""
@@ -239,6 +272,8 @@ class _Messages:
             machine.next("PASSES" if lay.counted else "CONTEXT")
             with m.If(self.setup):
                 machine.next("MODULUS" if self.load else "NUMBER")
+                if lay.checked:
+                    m.d.sync += self.one.eq(0)
 
     def _take_counts(self, machine: OneHot) -> None:
         """Receive the passes of the loop and the number of words of digits of a thread."""
@@ -315,19 +350,22 @@ class _Messages:
                 machine.next("READ")
 
     def _answer(self, machine: OneHot) -> None:
-        """Send the results of all threads, word by word."""
-        m, run, ports = self.m, self.run, self.ports
+        """Send the results of all threads, word by word; compare the words of checks instead."""
+        m, run, ports, checked = self.m, self.run, self.ports, self.layout.checked
         with machine.state("READ"):
             m.d.comb += [run.s_ask.eq(1), self.number.load.eq(run.s_valid)]
             with m.If(run.s_valid):
                 machine.next("LOAD")
         self._pass(machine, "LOAD", "LOADED", "COMPARE" if self.layout.rounds else "GIVE")
         with machine.state("GIVE"):
-            m.d.comb += [ports.o_valid.eq(1), ports.o_last.eq(self.last_word & self.last_result & self.last_thread)]
-            with m.If(ports.o_ready):
+            m.d.comb += [
+                ports.o_valid.eq(~self.checking if checked else 1),
+                ports.o_last.eq(self.last_word & self.last_result & self.last_thread),
+            ]
+            with m.If(ports.o_ready | self.checking if checked else ports.o_ready):
                 machine.next("TAKEN")
         with machine.state("TAKEN"):
-            m.d.comb += self.shift.eq(1)
+            m.d.comb += [self.shift.eq(1), *([self.compared.eq(self.checking)] if checked else [])]
             m.d.sync += self.given.eq(self.last_word)
             machine.next("SHIFTED")
         self._pass(machine, "SHIFTED", "SETTLED")

@@ -82,8 +82,9 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
     parts = join(field_program.blocks, loop, field_program.groups, unit)
     slots = _Slots(field_program, parts)
     instructions = [_instructions(part, slots, legal, k) for k, part in enumerate(parts)]
-    bounds = zip(field_program.results, legal.results, strict=True)
+    bounds = zip(field_program.answers, legal.results, strict=True)
     results = tuple((slots.named[name], ceil(bound) - 1) for name, bound in bounds)
+    count = len(field_program.results)
     program = Program(
         name=field_program.name,
         inputs=tuple((slots.named[name], name) for name in field_program.inputs),
@@ -92,8 +93,9 @@ def assemble(field_program: FieldProgram, contract: Contract, unit: DatapathSpec
         loop=instructions[loop] if field_program.loop else (),
         after=instructions[-1],
         passes=field_program.passes if field_program.loop else 0,
-        results=results,
+        results=results[:count],
         window=field_program.window,
+        checks=results[count:],
     )
     assert program.digits == field_program.digits
     if program.slots > unit.room or program.shared_slots > unit.shared_room:
@@ -171,7 +173,7 @@ class _Slots:
     def _live(self, parts: list[Placed]) -> list[set[Name]]:
         """For each block the live variables and table entries, whose slots temporary values must not use."""
         live: list[set[Name]] = []
-        after: set[Name] = set(self._field_program.results)
+        after: set[Name] = set(self._field_program.answers)
         for part in reversed(parts):
             read = self._read(part)
             live.insert(0, after | read | set(part.block.outputs))

@@ -103,7 +103,7 @@ class LegalProgram:
 
     ``offset_multiples``: for each block and difference the multiple of p that it adds. ``conditional_subtracts``: for
     each block and node with a conditional subtraction the multiple of p. ``reductions``: for each inserted product by 1
-    the name of its block. ``results``: bounds of the results, in multiples of p.
+    the name of its block. ``results``: bounds of the results and checks, in multiples of p.
     """
 
     field_program: FieldProgram
@@ -172,7 +172,7 @@ class _Run(_Bounds):
             steady = block is field_program.loop and self.loop(field_program.passes, partial(self._block, number))
             if not steady:  # a loop that ran all its passes: once more, for the offset multiples of its last bounds
                 self._block(number)
-        return tuple(self.held[name] for name in field_program.results)
+        return tuple(self.held[name] for name in field_program.answers)
 
     def _block(self, number: int) -> None:
         block = self._field_program.blocks[number]
@@ -220,7 +220,7 @@ class _Run(_Bounds):
 @dataclass(frozen=True)
 class Limits:
     """Bounds in multiples of p: of each task's result, by part (0 before, 1 loop, 2 after), instruction and task, and
-    of the program's results."""
+    of the program's results and checks."""
 
     tasks: Mapping[tuple[int, int, int], Fraction]
     results: tuple[Fraction, ...]
@@ -259,7 +259,7 @@ def program_bounds(program: Program, contract: Contract) -> Limits:
     bounds.loop(program.passes, lambda: run(1))
     run(2)
     results = []
-    for slot, subtractions in program.results:
+    for slot, subtractions in (*program.results, *program.checks):
         results.append(bound := bounds.read([(False, slot)], f"{name}, results"))
         if bound > subtractions + 1:
             raise UnsupportedError(

@@ -69,7 +69,8 @@ class FieldProgram:
 
     ``inputs``: variables that the host sends, in [0, p), outside the domain until a formula enters them. ``results``:
     variables that are returned. ``passes``: iterations of the loop. ``window``: bits of a digit. ``groups``: pairs and
-    tables of each thread. ``shared``: tables of constants, in the domain, that all threads read.
+    tables of each thread. ``shared``: tables of constants, in the domain, that all threads read. ``checks``: variables
+    that are 1 modulo p at the end unless something is wrong.
     """
 
     name: str
@@ -83,6 +84,12 @@ class FieldProgram:
     window: int = 0
     groups: RegisterGroups = field(default_factory=RegisterGroups)
     shared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The results, then the checks."""
+        return self.results + self.checks
 
     @property
     def blocks(self) -> tuple[BasicBlock, ...]:
@@ -110,8 +117,8 @@ class FieldProgram:
         return replace(self, before=tuple(blocks[:first]), loop=blocks[first] if self.loop else None, after=blocks[-1])
 
     def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
-        """The results modulo p, computed from the formulas without instructions and bounds. Raises UnsupportedError for
-        a wrong number of digits."""
+        """The results and checks modulo p, computed from the formulas without instructions and bounds. Raises
+        UnsupportedError for a wrong number of digits."""
         if len(digits) != self.digits:
             raise UnsupportedError(f"{self.name} uses {self.digits} digits, not {len(digits)}")
         held: dict[Name, int] = dict(inputs.items())
@@ -121,4 +128,4 @@ class FieldProgram:
             seen = (*digits[at : at + block.digits], 0)
             at += block.digits
             held |= block.evaluate(held, domain.p, factor=domain.factor, digits=seen, pairs=self.groups.partner)
-        return tuple(held[name] for name in self.results)
+        return tuple(held[name] for name in self.answers)

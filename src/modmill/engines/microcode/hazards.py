@@ -33,7 +33,7 @@ def check_hazards(program: Program, unit: DatapathSpec) -> None:
     steps = list(_steps(program, unit))
     for time, (where, instruction) in enumerate(steps):
         _replay(instruction, time, readable, unit, f"{program.name}, {where}")
-    for slot, _ in program.results:
+    for slot, _ in program.answers:
         if readable.get((False, slot), len(steps) + 1) > len(steps):
             raise Hazard(f"{program.name}: the result in slot {slot} is not there at the end")
 

@@ -70,7 +70,7 @@ def run(
     product: Product | None = None,
     seen: Callable[[Where, int], None] | None = None,
 ) -> tuple[int, ...]:
-    """Run a program for one thread; return its results in [0, p).
+    """Run a program for one thread; return its results in [0, p), all 0 if a check is not 1.
 
     ``product``: computes products, integers modulo p by default. ``seen``: called with each task's result. Raises
     UnsupportedError for a wrong number of digits, a digit out of range and an input outside [0, p), Fault if a slot is
@@ -110,7 +110,8 @@ def run(
             digit = next(following)
     for at in sorted(t for t in coming if t <= program.instructions):
         held.update(coming[at])
-    return tuple(_least(held[False, slot], times, p) for slot, times in program.results)
+    right = all(_least(held[False, slot], times, p) == 1 for slot, times in program.checks)
+    return tuple(right * _least(held[False, slot], times, p) for slot, times in program.results)
 
 
 def _slot(address: OperandAddress, digit: int, program: Program) -> Slot:

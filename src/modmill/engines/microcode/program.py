@@ -113,7 +113,8 @@ class Program:
 
     ``inputs``: (slot, name) of each thread's operands, in the order of transmission. ``shared``: (shared slot, value)
     of the constants, in [0, p), in the multiplier's domain. ``results``: (slot, maximum number of final subtractions of
-    p) in the order of transmission. ``window``: bits of a digit.
+    p) in the order of transmission. ``window``: bits of a digit. ``checks``: the same of numbers that must be 1 modulo
+    p at the end; the results are given only then.
     """
 
     name: str
@@ -125,6 +126,12 @@ class Program:
     passes: int
     results: tuple[tuple[int, int], ...]
     window: int = 0
+    checks: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def answers(self) -> tuple[tuple[int, int], ...]:
+        """The checks and the results, in the order in which they are read."""
+        return self.checks + self.results
 
     @property
     def parts(self) -> tuple[tuple[Instruction, ...], ...]:
@@ -161,7 +168,7 @@ class Program:
     def slots(self) -> int:
         """Number of slots of a thread."""
         return 1 + max(
-            [*self._addressed(shared=False), *(slot for slot, _ in (*self.inputs, *self.results))], default=-1
+            [*self._addressed(shared=False), *(slot for slot, _ in (*self.inputs, *self.answers))], default=-1
         )
 
     @cached_property

@@ -166,7 +166,7 @@ private:
             at.presenting = false;
             at.event = cycle;
         }
-        if (model->o_valid) {
+        if (model->o_valid && !(MODMILL_ALARM && model->o_data == 0)) {  // a word 0 beside an alarm is no result
             if (at.taken == op.wanted || at.wrong) {
                 at.wrong = true;
             } else if (first) {

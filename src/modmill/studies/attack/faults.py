@@ -11,7 +11,7 @@ The registers and memories are those of `state`; `Attacked` compares their sizes
 and its outcome
 
     no effect    all words of the answer are right, and no word follows
-    detected     the alarm was high, and no wrong word left before it or in the cycles after it
+    detected     the alarm was high, and no wrong word left before it or in the cycles after it, but words 0 beside it
     withheld     no wrong word left, but the answer is incomplete; whoever waits for it must give up
     released     a wrong word left, or one too many, or a wrong `o_last`
 """

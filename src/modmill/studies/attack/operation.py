@@ -47,7 +47,7 @@ class Operation:
         made = self.engine
         found = Attacked(
             made.verilog, made.top, self.words, self.wanted, made.patience, power_up=made.power_up,
-            alarm=ALARM if made.lockstep else "",
+            alarm=ALARM if made.alarmed else "",
         )  # fmt: skip
         _, answer = made.packets.ordered(found.answer, self.wanted - made.packets.head)
         if made.layout.results(self.job.program, answer, self.job.p) != list(self.job.results):
