@@ -70,7 +70,22 @@ def run(
     product: Product | None = None,
     seen: Callable[[Where, int], None] | None = None,
 ) -> tuple[int, ...]:
-    """Run a program for one thread; return its results in [0, p), all 0 if a check is not 1.
+    """Run a program for one thread; return its results in [0, p), all 0 if a check is not 1. Arguments and errors as of
+    `answers`."""
+    checks, results = answers(program, unit, contract, inputs, digits, product, seen)
+    return results if set(checks) <= {1} else (0,) * len(results)
+
+
+def answers(
+    program: Program,
+    unit: DatapathSpec,
+    contract: Contract,
+    inputs: Mapping[str, int],
+    digits: Sequence[int],
+    product: Product | None = None,
+    seen: Callable[[Where, int], None] | None = None,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Run a program for one thread; return its checks and its results, in [0, p).
 
     ``product``: computes products, integers modulo p by default. ``seen``: called with each task's result. Raises
     UnsupportedError for a wrong number of digits, a digit out of range and an input outside [0, p), Fault if a slot is
@@ -110,8 +125,11 @@ def run(
             digit = next(following)
     for at in sorted(t for t in coming if t <= program.instructions):
         held.update(coming[at])
-    right = all(_least(held[False, slot], times, p) == 1 for slot, times in program.checks)
-    return tuple(right * _least(held[False, slot], times, p) for slot, times in program.results)
+    checks, results = (
+        tuple(_least(held[False, slot], times, p) for slot, times in which)
+        for which in (program.checks, program.results)
+    )
+    return checks, results
 
 
 def _slot(address: OperandAddress, digit: int, program: Program) -> Slot:
