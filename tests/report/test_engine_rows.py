@@ -143,6 +143,7 @@ def test_choices_are_in_the_command():
     e = of(X25519)
     for key, value, words in (
         ("word", 64, "--word 64"), ("sums", 2, "--sums 2"), ("cores", 4, "--cores 4"), ("io", "plain", "--io plain"),
+        ("check_result", True, "--check-result"),
         ("shape", {**e.about["shape"], "window": 5, "joint": True}, "--window 5 --joint"),
     ):  # fmt: skip
         assert words not in e.command

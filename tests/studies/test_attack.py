@@ -162,7 +162,7 @@ def test_the_table_shows_every_campaign_with_its_cost(tmp_path):
     values = {"faults": 1000, **dict.fromkeys(OUTCOMES, 250), "registers": hit, "memories": hit, "cycles": 5000}
     cost = {"lut": 1, "ff": 22, "dsp": 333, "bram": 4444}
     rows = [
-        Row("faults", "sha256:2", "modmill", "", 1, values, {**about, "lockstep": True}),
+        Row("faults", "sha256:2", "modmill", "", 1, values, {**about, "lockstep": True, "check_result": True}),
         Row("faults", "sha256:1", "modmill", "", 1, {**values, "released": 1234}, about),
         Row("synth", "sha256:2", "yosys", "ecp5-85k", None, cost, about),
         Row("synth", "sha256:1", "yosys", "xc7v", None, cost, about),
@@ -171,7 +171,7 @@ def test_the_table_shows_every_campaign_with_its_cost(tmp_path):
     head, _, alone, pair = faults_table(tmp_path).splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, alone, pair)]
     found, other = (dict(zip(cells[0], line, strict=True)) for line in cells[1:])
-    assert (found["protection"], other["protection"]) == ("none", "`--lockstep`")
+    assert (found["protection"], other["protection"]) == ("none", "`--lockstep`, `--check-result`")
     assert found["**wrong result released**"] == "1,234"
     assert found["registers and memories hit"] == "8 of 18"
     assert {found[name.upper()] for name in cost} == {"not measured"}

@@ -89,6 +89,7 @@ def test_every_kind_of_choice_is_drawn():
         ("order", 2),
         ("bus", 5),
         ("lockstep", 1),
+        ("check_result", 1),
     ):
         assert len({dict(case.arguments).get(name) for case in cases} - {None}) >= least, name
     assert len({case.design for case in cases}) > 20 and {type(case.curve).__name__ for case in cases} >= {

@@ -86,6 +86,15 @@ def test_each_kind_has_its_outcome(checked, unchecked, kind, name, bit, word, cy
     assert outcome(unchecked, kind, name, bit, cycle, word) == unfound
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(("given", "found"), [("16'h0", "detected"), ("16'h1", "released")])
+def test_a_word_0_beside_an_alarm_is_no_result(given, found):
+    text = TOY.replace(" && !o_alarm", "").replace("else if (o_alarm) count <= count;", "")
+    text = text.replace("o_data = word", f"o_data = o_alarm ? {given} : word")
+    attacked = Attacked(text, TOP, WORDS, len(WORDS), 100, alarm="o_alarm")
+    assert outcome(attacked, "flip", "word", 3, 9) == found
+
+
 def test_faults_do_not_depend_on_those_before_them(unchecked):
     some = [fault(unchecked, "flip", "word", bit, cycle) for cycle in (30, 9, 0, 15) for bit in (0, 15)]
     with unchecked.runner() as runner:
