@@ -3,13 +3,16 @@
 """Cells of a Liberty library, and a core mapped to them. The library of the tests is made here; that of Debian's
 qflow-tech-osu018 is used where it is installed."""
 
+import json
 import shutil
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from command import modmill
 
 from modmill.flow import asic, liberty
+from modmill.flow.memories import BlockRam, behavioural
 from modmill.flow.tools import ToolError
 
 OSU018 = Path("/usr/share/qflow/tech/osu018/osu018_stdcells.lib")
@@ -107,9 +110,9 @@ endmodule
 """
 
 
-def _mapped(tmp_path: Path, text: str = LIBRARY, core: str = CORE) -> asic.Mapped:
+def _mapped(tmp_path: Path, text: str = LIBRARY, core: str = CORE, macros: bool = False) -> asic.Mapped:
     (tmp_path / "small.lib").write_text(text)
-    return asic.map_core(core, "core", tmp_path / "small.lib")
+    return asic.map_core(core, "core", tmp_path / "small.lib", macros)
 
 
 def test_a_core_is_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,6 +122,33 @@ def test_a_core_is_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     stored = _mapped(tmp_path, core=MEMORY)
     assert stored.memory_bits == 4 and stored.ff == 5 and "5 flip-flops, 4 bits of memories among them" in stored.line
     assert found.period_ns is None and "no period" in found.line and found.values["cycles_per_second"] is None
+
+
+def test_block_rams_are_left_out_as_macros(tmp_path: Path) -> None:
+    ram = BlockRam(1, 4)
+    ports = ".clk(clk), .a_address(d), .b_address(d), .b_write(q), .b_q()"
+    two = f"""  wire from_first, from_second;
+  {ram.name} #(.INIT(4'd1)) first({ports}, .b_d(q), .a_q(from_first));
+  {ram.name} #(.INIT(4'd2)) second({ports}, .b_d(from_first), .a_q(from_second));
+endmodule
+"""
+    core = CORE.replace("a[1]);", "from_second);").replace("endmodule\n", two) + behavioural(ram)
+    found = _mapped(tmp_path, core=core, macros=True)
+    assert (found.area, found.cells, found.ff, found.macros, found.memory_bits) == (18, 3, 2, {"4 x 1": 2}, 0)
+    assert found.left_out.startswith("block RAMs left out") and "2 of 4 x 1 bits" in found.left_out
+    found = _mapped(tmp_path, core=core)
+    assert not found.macros and not found.left_out and found.memory_bits == 8 and found.ff > 10
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not OSU018.exists(), reason="qflow-tech-osu018 is not installed")
+def test_an_engine_is_mapped(tmp_path: Path) -> None:
+    options = "--curve", "Curve25519", "--multiplier", "karatsuba"
+    assert modmill("ecc", "build", *options, "-o", "engine", cwd=tmp_path).returncode == 0
+    done = modmill("asic", "engine", "--liberty", str(OSU018), "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert sum(found["macros"].values()) > 5 and found["ff"] > 5_000 and found["gates"] > 50_000
+    assert "latency" not in found
 
 
 def test_the_answer_of_opensta_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,10 +151,10 @@ def test_a_wrong_search_is_refused_with_one_line(tmp_path):
     assert "--objective takes area, throughput, latency, interval, not 'speed'" in line
 
 
-def replay(p, target, objectives):
+def replay(p, target, objectives, rows=()):
     """The whole front of the routed cores of a modulus, the one found by a search that gets rows only when it asks, the
-    search, and the number of cores."""
-    rows = [row for path in sorted(Path(shipped_folder()).glob("*.jsonl")) for row in read(path)]
+    search, and the number of cores. ``rows``: further ones than those in files of lines."""
+    rows = [*rows, *(row for path in sorted(Path(shipped_folder()).glob("*.jsonl")) for row in read(path))]
     known = Knowledge(target, rows)
     cores, measured = {}, {}
     for c in known.measured():
@@ -179,6 +179,17 @@ def test_the_front_of_the_routed_cores_is_found_without_routing_all(objectives):
     whole, found, search, count = replay(p, find_target("ecp5-85k"), objectives)
     assert keys(found) == keys(whole) and count >= 30
     assert search.measured["route"] < count / 2
+
+
+@pytest.mark.skipif(not present("sweep"), reason="the part sweep is not installed")
+@pytest.mark.parametrize("objectives", [("area", "throughput"), ("area", "latency")])
+def test_the_front_of_a_routed_grid_is_found_with_a_tenth_of_the_routes(objectives):
+    from modmill.studies.sweep.store import read_folder
+
+    rows = read_folder(shipped_folder() / "routed")
+    whole, found, search, count = replay((1 << 52) - 47, ECP5, objectives, rows)
+    assert keys(found) == keys(whole) and count >= 100
+    assert search.measured["route"] <= count / 10
 
 
 @pytest.mark.long

@@ -295,3 +295,49 @@ def test_the_plan_runs_on_a_queue(place, monkeypatch, kind):
     assert all_gone([psutil.Process(job) for job in jobs if psutil.pid_exists(job)])
     out, _ = ended(start(place, "--local"), 0)
     assert out == "8 points: 8 before; 8 rows in store\n"
+
+
+PODS = """import subprocess, sys
+from distributed import LocalCluster
+
+
+class KubeCluster(LocalCluster):
+    \"\"\"Stands in for pods: a scheduler of this machine, and workers that are processes beside it.\"\"\"
+
+    def __init__(self, image, quiet, namespace="default"):
+        if image != "modmill" or not quiet:
+            raise ValueError("no image\\nof that name")
+        super().__init__(n_workers=0, dashboard_address=":0")
+
+    def scale(self, n):
+        for _ in range(n):
+            command = [sys.executable, "-m", "distributed.cli.dask_worker", self.scheduler_address, "--nthreads", "1"]
+            pod = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            with open("{place}/jobs", "a") as jobs:
+                print(pod.pid, file=jobs)
+
+
+def reap_clusters():
+    pass
+"""
+
+
+@pytest.mark.long
+def test_the_plan_runs_on_kubernetes(place, monkeypatch):
+    plan = place / "plan.toml"
+    plan.write_text(sweep_points.PLAN + '\n[cluster]\nkind = "kubernetes"\njobs = 2\nimage = "other"\n')
+    _, err = ended(start(place), 2)
+    assert err.splitlines()[-1].startswith("modmill: a kubernetes cluster needs dask-kubernetes beside Modmill ")
+    package = place / "site" / "dask_kubernetes" / "operator" / "kubecluster"
+    package.mkdir(parents=True)
+    for folder in (package, *package.parents[:2]):
+        (folder / "__init__.py").touch()
+    (package / "kubecluster.py").write_text(PODS.format(place=place))
+    monkeypatch.setenv("PYTHONPATH", f"{place}/site:{os.environ.get('PYTHONPATH', '')}")
+    _, err = ended(start(place), 2)
+    assert err.splitlines()[-1].endswith("as kubectl has and Dask's operator: no image of that name")
+    plan.write_text(plan.read_text().replace("other", "modmill"))
+    out, _ = ended(start(place), 0)
+    assert out == "8 points: 8 measured; 8 rows in store\n" and rows(place) == POINTS
+    pods = [int(line) for line in (place / "jobs").read_text().split()]
+    assert len(pods) == 2 and all_gone([psutil.Process(pod) for pod in pods if psutil.pid_exists(pod)])

@@ -8,6 +8,7 @@ import pytest
 from command import refused
 
 from modmill.cli import ecc_build, rsa
+from modmill.contract import UnsupportedError
 from modmill.studies.sweep import machines
 from modmill.studies.sweep.plan import parse, read
 from modmill.studies.sweep.run import spread
@@ -74,6 +75,16 @@ def test_the_plan_of_the_repository_has_three_hundred_points(request):
     assert len(plan.points()) == 300 and len(plan.designs) == 10
 
 
+def test_the_settings_of_one_design_do_not_multiply_those_of_another():
+    lists = {"levels": [0, 1], "multipliers": [1, 3]}, {"spare": [*range(4)], "loadable": [True, False]}
+    settings = dict(zip(("wide", "karatsuba-montgomery"), lists, strict=True))
+    seeds = [*range(1, 40_001)]
+    plan = {**PLAN, "designs": [*settings], "moduli": ["P-256"], "settings": settings, "seeds": seeds}
+    assert len(parse(plan).settings) == 2  # 960,000 points
+    with pytest.raises(UnsupportedError, match="up to 1,000,008 points"):
+        parse({**plan, "seeds": [*range(1, 41_668)]})
+
+
 MACHINE = '[[machines]]\nkind = "ecc"\nmultiplier = "wide"\n'
 WRONG = {
     'moduli = ["P-256"': "plan.toml: Unclosed array (at end of document)",
@@ -110,7 +121,7 @@ WRONG = {
     '[[machines]]\nkind = "rsa"\nmultiplier = "hbe"\nbits = "2048"': "machines.bits takes whole numbers, not '2048'",
     "[limits]\nhours = 2": "[limits] has no key 'hours'; it takes seconds, memory_mb, retries",
     "[limits]\nseconds = 0.5": "limits.seconds takes a whole number from 1 on, not 0.5",
-    '[cluster]\nkind = "kubernetes"': "cluster.kind takes slurm, pbs, lsf, sge, not 'kubernetes'",
+    '[cluster]\nkind = "condor"': "cluster.kind takes slurm, pbs, lsf, sge, kubernetes, not 'condor'",
     '[cluster]\nkind = "slurm"\njobs = 0': "cluster.jobs takes a whole number from 1 on, not 0",
 }
 

@@ -101,7 +101,7 @@ def _cluster(plan: Plan, scheduler: str, local: bool, jobs: int) -> Cluster:
         return partial(clusters.running, scheduler)
     if plan.cluster and not local:
         options: dict[str, Any] = dict(plan.cluster)
-        return partial(clusters.queue, options.pop("kind"), options.pop("jobs"), options)
+        return partial(clusters.remote, options.pop("kind"), options.pop("jobs"), options)
     return partial(clusters.local, jobs)
 
 

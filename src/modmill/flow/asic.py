@@ -2,10 +2,11 @@
 # Copyright The Modmill authors
 """A core in the cells of a Liberty library: area and gate equivalents by Yosys and ABC, clock period by OpenSTA.
 
-Multipliers become Booth multipliers and memories flip-flops, because a library of cells has no others. There is no
-placement: OpenSTA (`sta` on PATH) takes the delays from the library's tables, for the capacitances of pins without
-wires, and the period is that of the slowest path from flip-flop to flip-flop. Without OpenSTA there is no period: the
-Python package of Yosys does not hand on what ABC prints of delays.
+Multipliers become Booth multipliers and memories flip-flops, because a library of cells has no others; block RAMs can
+be left out, as macros from elsewhere, without area and without delays. There is no placement: OpenSTA (`sta` on PATH)
+takes the delays from the library's tables, for the capacitances of pins without wires, and the period is that of the
+slowest path from flip-flop to flip-flop. Without OpenSTA there is no period: the Python package of Yosys does not hand
+on what ABC prints of delays.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from modmill.flow import liberty, tools
+from modmill.flow import liberty, memories, tools
 
 STA = "sta"
 """OpenSTA's program."""
@@ -35,13 +37,15 @@ _LOAD_FF = 10  # of each output
 class Mapped:
     """A mapped core. ``area``: in the library's unit, mostly square micrometres; ``gates``: area over that of the
     smallest NAND of two inputs; ``ff``: flip-flops; ``memory_bits``: bits of memories that became flip-flops;
-    ``period_ns``: the clock period without wires, None without OpenSTA."""
+    ``macros``: how many block RAMs of each size were left out; ``period_ns``: the clock period without wires, None
+    without OpenSTA."""
 
     area: float
     gates: int
     cells: int
     ff: int
     memory_bits: int
+    macros: Mapping[str, int]
     period_ns: float | None
     library: str
     seconds: float
@@ -61,9 +65,15 @@ class Mapped:
             clock = f"{self.period_ns:.3f} ns ({1000 / self.period_ns:.1f} MHz) without wires, by OpenSTA"
         return f"{self.area:,.0f} um2, {self.gates:,} gate equivalents, {self.ff:,} flip-flops{memories}; {clock}"
 
+    @property
+    def left_out(self) -> str:
+        """The block RAMs that were left out, in a line; "" if there are none."""
+        sizes = ", ".join(f"{count} of {size}" for size, count in self.macros.items())
+        return sizes and f"block RAMs left out, with the paths from and to them: {sizes} bits (words of two ports)"
 
-def map_core(verilog: str, top: str, library: Path) -> Mapped:
-    """Map module ``top`` to the cells of a library; the library is only read.
+
+def map_core(verilog: str, top: str, library: Path, macros: bool = False) -> Mapped:
+    """Map module ``top`` to the cells of a library; the library is only read. ``macros``: leave block RAMs out.
 
     Raises ValueError for a file that is no Liberty library or lacks a NAND, an inverter or a buffer, OSError if it
     cannot be read, ToolError if a tool fails, such as for a library without flip-flops.
@@ -73,6 +83,7 @@ def map_core(verilog: str, top: str, library: Path) -> Mapped:
     found = liberty.cells(text)
     nand = liberty.smallest(found, liberty.NAND2, "NAND with two inputs")
     inverter = liberty.smallest(found, liberty.NOT, "inverter")
+    left_out = memories.find(verilog) if macros else {}
     liberty.smallest(found, liberty.BUFFER, "buffer")  # ABC fails without one
     with tempfile.TemporaryDirectory(prefix="modmill-asic-") as name:
         folder = Path(name)
@@ -81,7 +92,9 @@ def map_core(verilog: str, top: str, library: Path) -> Mapped:
         (folder / "drive.txt").write_text(f"set_driving_cell {inverter.name}\nset_load {_LOAD_FF} [all_outputs]\n")
         script = [
             "read_verilog core.v",
+            *(f"blackbox {name}" for name in left_out),
             f"hierarchy -top {top}",
+            *(f"setparam -unset INIT */t:{name}" for name in left_out),  # OpenSTA reads no parameters
             "proc",
             "flatten",
             "opt_clean -purge",
@@ -96,7 +109,10 @@ def map_core(verilog: str, top: str, library: Path) -> Mapped:
         ]
         tools.run(tools.yosys("-q", "-p", "; ".join(script)), name="yosys", cwd=folder)
         module = _module(folder / "stat.json", top)
-        counts = module["num_cells_by_type"]
+        counts = dict(module["num_cells_by_type"])
+        sizes = Counter[str]()
+        for name, ram in left_out.items():
+            sizes[f"{ram.depth} x {ram.width}"] += counts.pop(name, 0)
         known = {cell.name: cell for cell in found}
         if left := sorted(counts.keys() - known):
             raise ValueError(f"the Liberty library has no cell for {', '.join(left)}")
@@ -105,8 +121,8 @@ def map_core(verilog: str, top: str, library: Path) -> Mapped:
         memory = _module(folder / "memory.json", top).get("num_memory_bits", 0)
         period = _period(folder, top)
     return Mapped(
-        float(area), round(area / nand.area), sum(counts.values()), ff, memory, period, library.name,
-        round(time.monotonic() - start, 1),
+        float(area), round(area / nand.area), sum(counts.values()), ff, memory, dict(sorted(sizes.items())), period,
+        library.name, round(time.monotonic() - start, 1),
     )  # fmt: skip
 
 

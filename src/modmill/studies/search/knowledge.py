@@ -149,7 +149,7 @@ def all_rows() -> list[Row]:
     if present("sweep"):
         from modmill.studies.sweep.store import SHIPPED, read_folder
 
-        for folder in (shipped_folder() / SHIPPED, cache_dir() / "sweep"):
+        for folder in (*(shipped_folder() / name for name in SHIPPED), cache_dir() / "sweep"):
             found += read_folder(folder)
     return [*{row.key: row for row in found}.values()]
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Where points run: processes of this machine, a Dask scheduler that runs already, or the workers that a queue of a
-cluster starts through dask-jobqueue."""
+"""Where points run: processes of this machine, a Dask scheduler that runs already, the workers that a queue of a
+cluster starts through dask-jobqueue, or pods of Kubernetes through dask-kubernetes."""
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import shutil
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 QUEUES: Mapping[str, str] = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster", "sge": "SGECluster"}
 """Kinds of queues, with the class of dask-jobqueue."""
+KUBERNETES = "kubernetes"
+KINDS = (*QUEUES, KUBERNETES)
+"""Kinds of clusters of a plan."""
 CONNECT_SECONDS = 10
 CLOSE_SECONDS = 2
 """Limits for the first answer of a scheduler and for the end of a cluster."""
@@ -74,15 +78,25 @@ def running(address: str) -> Iterator[Client]:
 
 
 @contextmanager
-def queue(kind: str, jobs: int, options: Mapping[str, Any]) -> Iterator[Client]:
-    """The workers that ``jobs`` jobs of a queue start. ``options``: as dask-jobqueue's class takes them.
+def remote(kind: str, jobs: int, options: Mapping[str, Any]) -> Iterator[Client]:
+    """The workers of ``jobs`` jobs of a queue, or of as many pods. ``options``: as dask-jobqueue's class takes them, or
+    KubeCluster of dask-kubernetes.
 
-    Raises UnsupportedError if the queue's command is not on PATH, or for options that dask-jobqueue refuses.
+    Raises UnsupportedError if the queue's command is not on PATH, no Kubernetes answers, or options are refused.
     """
-    import dask_jobqueue
     from distributed import Client
 
     _quiet()
+    cluster = _pods(options) if kind == KUBERNETES else _queue(kind, options)
+    with _closed(cluster):
+        cluster.scale(jobs) if kind == KUBERNETES else cluster.scale(jobs=jobs)
+        with _closed(Client(cluster, set_as_default=False)) as client:
+            yield client
+
+
+def _queue(kind: str, options: Mapping[str, Any]) -> Any:
+    import dask_jobqueue
+
     made = getattr(dask_jobqueue, QUEUES[kind])
     command = made.job_cls.submit_command.split()[0]
     if shutil.which(command) is None:
@@ -90,13 +104,27 @@ def queue(kind: str, jobs: int, options: Mapping[str, Any]) -> Iterator[Client]:
             f"a {kind} cluster needs {command} on PATH; --local or --scheduler runs the plan elsewhere"
         )
     try:
-        cluster = made(**options)
+        return made(**options)
     except (TypeError, ValueError) as error:
         raise UnsupportedError(f"dask-jobqueue refuses [cluster]: {' '.join(str(error).split())}") from None
-    with _closed(cluster):
-        cluster.scale(jobs=jobs)
-        with _closed(Client(cluster, set_as_default=False)) as client:
-            yield client
+
+
+def _pods(options: Mapping[str, Any]) -> Any:
+    try:
+        from dask_kubernetes.operator.kubecluster import kubecluster
+    except ImportError:
+        raise UnsupportedError(
+            "a kubernetes cluster needs dask-kubernetes beside Modmill (pip install dask-kubernetes); --local or "
+            "--scheduler runs the plan elsewhere"
+        ) from None
+    try:
+        return kubecluster.KubeCluster(**{"quiet": True, **options})
+    except Exception as error:  # of several libraries: no credentials, no operator, no answer, a wrong option
+        atexit.unregister(kubecluster.reap_clusters)  # it would look for the cluster once more
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UnsupportedError(
+            f"Kubernetes does not start [cluster]; it needs credentials as kubectl has and Dask's operator: {reason}"
+        ) from None
 
 
 @contextmanager
@@ -114,7 +142,16 @@ def _closed(opened: Any) -> Iterator[Any]:
 def _quiet() -> None:
     """Let Dask's loggers, some of which have levels of their own, say nothing: the sweep says what counts."""
     for name in ("asyncio", *logging.root.manager.loggerDict):
-        if name.split(".")[0] in ("asyncio", "distributed", "dask_jobqueue", "tornado", "bokeh"):
+        if name.split(".")[0] in (
+            "asyncio",
+            "distributed",
+            "dask_jobqueue",
+            "dask_kubernetes",
+            "kr8s",
+            "httpx",
+            "tornado",
+            "bokeh",
+        ):
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
 

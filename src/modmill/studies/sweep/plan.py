@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain, product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.shown import near, shortened
 from modmill.studies.race import measure
 from modmill.studies.sweep import machines
-from modmill.studies.sweep.clusters import QUEUES
+from modmill.studies.sweep.clusters import KINDS as CLUSTERS
 from modmill.studies.sweep.limited import Limits
 from modmill.studies.sweep.measuring import tool_of
 from modmill.studies.sweep.points import KINDS, Hashable, Point
@@ -105,11 +106,9 @@ def parse(found: Mapping[str, Any]) -> Plan:
         tables = [tables]
     given["machines"] = [*map(machines.checked, tables)]
     plan = Plan(**given, settings=settings, limits=_limits(found), cluster=_cluster(found))
-    count = len(plan.moduli) * len(plan.designs) * len(plan.io)
-    for lists in plan.settings.values():
-        for values in lists.values():
-            count *= len(values)
-    count = (count + sum(map(machines.count, plan.machines))) * len(plan.targets) * len(plan.seeds)
+    cores = sum(prod(map(len, plan.settings.get(name, {}).values())) for name in plan.designs)
+    cores *= len(plan.moduli) * len(plan.io)
+    count = (cores + sum(map(machines.count, plan.machines))) * len(plan.targets) * len(plan.seeds)
     if count > POINTS_MAX:
         raise UnsupportedError(f"the plan has up to {count:,} points, at most {POINTS_MAX:,} are accepted")
     for kind, target in product(plan.measure, plan.targets):
@@ -191,8 +190,8 @@ def _cluster(found: Mapping[str, Any]) -> dict[str, Any]:
     if "cluster" not in found:
         return {}
     table = _table("cluster", found["cluster"])
-    if (kind := table.get("kind")) not in QUEUES:
-        raise UnsupportedError(f"cluster.kind takes {', '.join(QUEUES)}, not {shortened(kind)}")
+    if (kind := table.get("kind")) not in CLUSTERS:
+        raise UnsupportedError(f"cluster.kind takes {', '.join(CLUSTERS)}, not {shortened(kind)}")
     jobs = table.setdefault("jobs", 1)
     if type(jobs) is not int or jobs < 1:
         raise UnsupportedError(f"cluster.jobs takes a whole number from 1 on, not {shortened(jobs)}")

@@ -54,8 +54,8 @@ Name = tuple[Any, ...]
 """What makes two lines the same (`_name`)."""
 FILES = 64
 """Number of files that are replaced by one."""
-SHIPPED = "unrouted"
-"""The store that ships, a folder among the results."""
+SHIPPED = ("unrouted", "routed")
+"""The stores that ship, folders among the results; each has its plan beside it."""
 RESERVE = 1 << 18
 """Bytes that are kept for the last batch on a full disk."""
 _RESERVE, _LOCK, _NEW = "reserve", "lock", ".new"
