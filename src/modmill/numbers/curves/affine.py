@@ -146,7 +146,8 @@ class Curve(ABC):
 
     def _check_order(self) -> None:
         p, n, h = self.p, self.n, self.h
-        if n < 2 or not is_prime(n):
+        small = n.bit_length() <= p.bit_length() + 1  # else the test for a prime may take minutes
+        if n < 2 or (small and not is_prime(n)):
             raise ValueError(f"the order of the base point must be prime; n = {shortened(n)} is not")
         if h < 1 or (n * h - p - 1) ** 2 > 4 * p:
             raise ValueError(
