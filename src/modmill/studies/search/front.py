@@ -2,9 +2,11 @@
 # Copyright The Modmill authors
 """The front of cores for a modulus and a device: none is smaller, faster and quicker than one of them.
 
-First the figures of all candidates are predicted. A candidate is only synthesised if, at the good end of its error bar,
-no core beats it at the bad end of its own; it is only routed if that still holds with its LUTs measured. The candidates
-of the predicted front come first; after each batch the estimates are fitted again.
+First the figures of all candidates are predicted. Where the LUTs of a design's cores are quite uncertain, those in the
+widest bars are synthesised, until no bar is wide: else the bars of settings that nobody measured could not be trusted.
+Then a candidate is only synthesised if, at the good end of its error bar, no core beats it at the bad end of its own;
+it is only routed if that still holds with its LUTs measured. The candidates of the predicted front come first; after
+each batch the estimates are fitted again.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ OBJECTIVES: Mapping[str, Objective] = {
 """What cores are compared by; ``interval`` in cycles needs no clock."""
 BATCH = 4
 """Cores that are measured before the estimates are fitted again."""
+WIDE = 1.8
+"""LUTs at the upper end of an error bar over those at the lower one, above which a core is synthesised at once."""
 
 Measure = Callable[[str, Sequence[Candidate]], Iterable[Row]]
 """Measures cores, ``synth`` or ``route``, and returns their rows; a core without a row failed."""
@@ -83,7 +87,7 @@ class Search:
         """The front, of what is measured and fits the limits."""
         known = Knowledge(self.target, self.rows)
         for kind in self.kinds:
-            while batch := self._next(known, kind):
+            while batch := (self._unsure(known) if kind == "synth" else []) or self._next(known, kind):
                 self.told(f"{kind}: {', '.join(core.label for core in batch)}")
                 self.rows += self.measure(kind, batch)
                 self.measured[kind] += len(batch)
@@ -97,9 +101,21 @@ class Search:
         found = (known.of(core) for core in self.candidates if core.key not in self.failed)
         return [f for f in found if not self.limits or overrun(f, self.limits) <= 1]
 
+    def _room(self, kind: str) -> int:
+        return max(min(self.batch, self.most.get(kind, len(self.candidates)) - self.measured[kind]), 0)
+
+    def _unsure(self, known: Knowledge) -> list[Candidate]:
+        """The core of each design whose LUTs have the widest bar, if it is wide, the widest first."""
+        widest: dict[str, tuple[float, Candidate]] = {}
+        for f in self._figures(known):
+            wide, before = f.lut.high / f.lut.low, widest.get(f.core.design.name)
+            if wide > (before[0] if before else WIDE):
+                widest[f.core.design.name] = wide, f.core
+        return [core for _, core in sorted(widest.values(), key=lambda w: -w[0])[: self._room("synth")]]
+
     def _next(self, known: Knowledge, kind: str) -> list[Candidate]:
         """The cores to measure now: those that may be on the front, the predicted front first."""
-        room = min(self.batch, self.most.get(kind, len(self.candidates)) - self.measured[kind])
+        room = self._room(kind)
         figures = self._figures(known)
         sure = [self._numbers(f, "bad") for f in figures]
         waiting = [
@@ -112,7 +128,7 @@ class Search:
             layer = front(waiting, self.objectives)
             ordered += layer
             waiting = [f for f in waiting if f not in layer]
-        return [f.core for f in ordered[: max(room, 0)]]
+        return [f.core for f in ordered[:room]]
 
     def _numbers(self, f: Figures, end: str) -> list[float]:
         return [OBJECTIVES[name](f, end) for name in self.objectives]
