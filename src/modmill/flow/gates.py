@@ -30,15 +30,15 @@ class _Read:
 @dataclass
 class Memory:
     """A memory: initial words (value, unknown), and the pattern (value, known bits) of the addresses that are
-    written. ``cause``: a net by which what is written may differ, if
-    one is known."""
+    written. ``writes``: of each port, nets of the address, and of data and enable by column. ``causes``: columns in
+    which what is written may differ, each with a net by which it may."""
 
     name: str
     words: list[tuple[int, int]]
     width: int
     pattern: tuple[int, int] | None
-    writes: list[tuple[list[int], list[int], list[int]]] = field(default_factory=list)
-    cause: int | None = None
+    writes: list[tuple[list[int], dict[int, tuple[int, int]]]] = field(default_factory=list)
+    causes: dict[int, int] = field(default_factory=dict)
 
     def written(self, word: int) -> bool:
         """Whether some write may change this word."""
@@ -60,7 +60,7 @@ class Gates:
         self.registers: dict[int, int] = {}
         self.reads: list[_Read] = []
         self.memories: dict[str, Memory] = {}
-        self._memory_of: dict[int, Memory] = {}
+        self._memory_of: dict[int, tuple[Memory, int]] = {}
         self._inverse: dict[int, int] = {}
         self.count = 0
         self.constants = {bit: self._net() for bit in ("0", "1", "x")}
@@ -270,7 +270,7 @@ class Gates:
                 self._code.append(f"read({len(self.reads)}, V, U, M)")
                 self.reads.append(_Read(memory, address, outs))
                 self._drives |= {net: tuple(address) for net in outs.values()}
-                self._memory_of |= dict.fromkeys(outs.values(), memory)
+                self._memory_of |= {net: (memory, k) for k, net in outs.items()}
 
     def _pattern(self, cell: Cell) -> tuple[int, int] | None:
         """Value and known bits of all addresses at which a memory is written."""
@@ -319,7 +319,7 @@ class Gates:
             )
             used = {k for read in self.reads if read.memory is memory for k in read.data}
             known = [n for n in address if n in self._drives or n in self.inputs or n in self.registers]
-            memory.writes.append((known, [data[k] for k in used], [enable[k] for k in used]))
+            memory.writes.append((known, {k: (data[k], enable[k]) for k in sorted(used)}))
 
     def _compiled(self) -> list[Callable[..., None]]:
         made = []
@@ -342,10 +342,12 @@ class Gates:
 
     def _read(self, number: int, V: list[int], U: list[int], M: int) -> None:
         read, lanes = self.reads[number], M.bit_length()
-        words = []
+        words, known = [], dict[tuple[int, ...], tuple[int, int]]()
         for lane in range(lanes):
-            value, unknown = (sum((p[n] >> lane & 1) << k for k, n in enumerate(read.address)) for p in (V, U))
-            words.append(self._word(read.memory, value, unknown))
+            address = tuple(sum((p[n] >> lane & 1) << k for k, n in enumerate(read.address)) for p in (V, U))
+            if address not in known:
+                known[address] = self._word(read.memory, *address)
+            words.append(known[address])
         for k, net in read.data.items():
             V[net], U[net] = (plane([word[half] >> k & 1 for word in words]) for half in (0, 1))
 
@@ -354,6 +356,7 @@ class Gates:
         full = (1 << memory.width) - 1
         if value & unknown:
             return full, full
+        differing = sum(1 << k for k in memory.causes)
         free = [k for k in range(unknown.bit_length()) if unknown >> k & 1]
         if len(free) > 12:
             free_words: Iterable[int] = (w for w in range(len(memory.words)) if (w ^ value) & ~unknown == 0)
@@ -362,12 +365,12 @@ class Gates:
         ones = zeros = maybe = differ = 0
         for w in free_words:
             if w >= len(memory.words) or memory.written(w):
-                differ |= full if memory.cause is not None else 0
+                differ |= differing
                 maybe = full
             else:
                 v, u = memory.words[w]
                 ones, zeros, maybe = ones | v & ~u, zeros | ~v & ~u & full, maybe | u
-            if differ:
+            if maybe == full and differ == differing:
                 break
         maybe |= ones & zeros
         return (ones & ~maybe) | differ, maybe | differ
@@ -398,8 +401,9 @@ class Gates:
                 continue
             if n in self.registers or n in self.inputs:
                 return n
-            if n in self._memory_of and self._memory_of[n].cause is not None:
-                return self._memory_of[n].cause or 0
+            memory, column = self._memory_of.get(n, (None, 0))
+            if memory and column in memory.causes:
+                return memory.causes[column]
             todo += [m for m in self._drives.get(n, ()) if m not in seen]
             seen.update(todo)
         return net

@@ -59,11 +59,11 @@ def explore(gates: Gates, view: View, *, power_up: int = 1, most: int = 200_000)
     Before the reset all tracked registers may differ. Raises ValueError if there are more than ``most`` states."""
     differing: dict[int, int] = {}
     while True:
-        before = len(differing), [m.cause for m in gates.memories.values()]
+        before = len(differing), [len(m.causes) for m in gates.memories.values()]
         run = _Exploration(gates, view, differing, most)
         run.all(power_up)
         leaks = any(n in differing for n in gates.outputs)
-        if leaks or before == (len(differing), [m.cause for m in gates.memories.values()]):
+        if leaks or before == (len(differing), [len(m.causes) for m in gates.memories.values()]):
             return Explored(differing, len(run.seen))
 
 
@@ -168,12 +168,12 @@ class _Exploration:
             if n not in self.differing and (there := V[f] & U[f]):
                 self.differing[n] = self._cause(f, there, V, U)
         for memory in gates.memories.values():
-            for address, data, enable in memory.writes:
-                for d, e in zip(data, enable, strict=True):
+            for address, columns in memory.writes:
+                for k, (d, e) in columns.items():
                     may = V[e] | U[e]
                     for n in (d, e, *address):
-                        if memory.cause is None and (there := V[n] & U[n] & may):
-                            memory.cause = self._cause(n, there, V, U)
+                        if k not in memory.causes and (there := V[n] & U[n] & may):
+                            memory.causes[k] = self._cause(n, there, V, U)
 
     def _cause(self, net: int, where: int, V: list[int], U: list[int]) -> int:
         return self.gates.cause(net, (where & -where).bit_length() - 1, V, U)
