@@ -105,6 +105,24 @@ def test_digits_beside_the_fields_of_control_stay_open():
     assert found.state == "OPEN" and "sequencer.table_.bank0.block.a_first" in found.path
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("curve", "design", "operation", "options"),
+    [
+        ("secp256k1", "montgomery-array", "multiply-two", {}), ("P-256", "montgomery-array", "multiply", {}),
+        ("X25519", "karatsuba", "ladder", {}), ("X25519", "montgomery-array", "ladder", {"threads": 1}),
+        ("secp256k1", "kbe", "multiply", {}), ("P-256", "hbe", "multiply-two", {}),
+    ],
+)  # fmt: skip
+def test_engines_in_which_an_address_of_the_table_may_reach_digits_are_proved(curve, design, operation, options):
+    engine = ecc.ecc(curve, design, operations=(operation,), **options)
+    layout = engine.layout
+    room = 1 << (layout.digit_depth - 1).bit_length()
+    rows = len(layout.table[0])
+    assert 1 << (rows - 1).bit_length() > -(-rows // room) * room  # an address may be that of a digit
+    assert machine_time(Netlist.read(engine.verilog, engine.top), engine.power_up).state == "PROVED"
+
+
 def test_a_machine_for_powers_is_proved():
     engine = rsa.engine("montgomery-array", width=64, threads=1, bits=32)
     assert machine_time(Netlist.read(engine.verilog, engine.top), engine.power_up).state == "PROVED"

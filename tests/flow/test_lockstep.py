@@ -129,3 +129,36 @@ def test_a_state_is_followed_and_a_leak_has_its_path(leak, path):
     public = [([[(nets["state"][0], 0), (nets["state"][1], 0)]], nets["i_data"])]
     declared = explore(gates, View(nets["i_data"], nets["state"], public=public))
     assert not any(n in declared.differing for n in gates.outputs)
+
+
+SHARED = """
+module core(input clk, rst, i_valid, input [1:0] i_data, output i_ready, o_valid);
+  reg [3:0] rows [7:0]; reg [2:0] at; reg [3:0] word; reg [1:0] place; reg taken;
+  initial begin rows[0] = 5; rows[1] = 9; rows[2] = 0; rows[3] = 12; rows[4] = 8; end
+  assign i_ready = 1; assign o_valid = {shown};
+  always @(posedge clk) begin
+    word <= rows[at]; taken <= i_valid; place <= place + 1;
+    if ({enable}) rows[{address}] <= {data};
+    if (rst) at <= 0; else at <= at + 1;
+  end
+endmodule
+"""
+"""Rows and, behind them, what is stored of the data in the lowest columns. The address may reach all of it."""
+RIGHT = {"shown": "word[3]", "enable": "taken", "address": "{1'b1, place}", "data": "{2'b0, i_data}"}
+
+
+@pytest.mark.parametrize(
+    ("other", "leak"),
+    [
+        ({}, False), ({"shown": "word[1]"}, True), ({"data": "{i_data, i_data}"}, True),
+        ({"address": "{1'b1, i_data}"}, True), ({"enable": "taken & i_data[0]"}, True),
+    ],
+)  # fmt: skip
+def test_what_is_written_beside_rows_differs_in_its_own_columns(other, leak):
+    text = SHARED
+    for name, value in (RIGHT | other).items():
+        text = text.replace(f"{{{name}}}", value)
+    net = Netlist.read(text, "core")
+    gates = Gates(net, ("i_ready", "o_valid"))
+    data = [gates.index[bit] for bit in net.module["ports"]["i_data"]["bits"] if bit in gates.index]
+    assert any(n in explore(gates, View(data, [])).differing for n in gates.outputs) == leak
