@@ -22,7 +22,7 @@ from modmill.flow.netlist import Bit as Net
 from modmill.flow.netlist import Netlist
 from modmill.flow.polynomials import Expression
 from modmill.flow.symbolic import Symbolic
-from modmill.flow.word_rules import Bit, Bits, WordCell, constant
+from modmill.flow.word_rules import Bit, Bits, WordCell, Words, constant
 
 _CORE = re.compile(r"^\s*(\w+) core \($", re.MULTILINE)
 _SLICE = re.compile(r"\bslice_(\d+)\.ram_(\d+)\.")
@@ -63,6 +63,17 @@ class State:
     lines: dict[str, tuple[Bits, ...]]
 
 
+class _Numbers(Words):
+    """Rules of cells in which words are also equal if their numbers are, by the ranges of what they are made of."""
+
+    def _differ(self, a: Bits, b: Bits) -> Bit:
+        if None not in a and None not in b:
+            apart = self.integers.sum([(1, self.integer(a)), (-1, self.integer(b))])
+            if apart.constant == 0:
+                return 0
+        return super()._differ(a, b)
+
+
 class ClosedMachine(Symbolic):
     """The machine. ``cycle``: number of this cycle. ``written``: noted writes. ``read``: addresses at the read ports of
     parts of the slot memory, by cycle and part. ``slots``: the parts of each slice, the lowest bits first, and
@@ -78,6 +89,7 @@ class ClosedMachine(Symbolic):
         for name in cut:
             self._cut_net(net, name)
         super().__init__(Netlist(net.module), self.make, {})
+        self.words = _Numbers(self.make, {})
         self.cycle = 0
         self.written: list[Write] = []
         self.read: dict[tuple[int, tuple[int, int]], list[Bits]] = {}
