@@ -3,7 +3,7 @@
 """The front of cores: the same as that of the whole grid, with few cores measured."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import inf, log
 from pathlib import Path
@@ -111,6 +111,13 @@ def test_a_limit_on_measurements_and_on_the_budget_holds():
     assert found and all(f.lut.value <= 1200 for f in found)
 
 
+def test_a_core_that_was_synthesised_on_another_device_is_synthesised_before_it_is_routed():
+    """A clock without LUTs of the same device would not count."""
+    other = [replace(row_of("synth", core), target="ecp5-85k") for core in grid()]
+    search = Search(ECP5, [*start(), *other], grid(), Bench())
+    assert keys(search.go()) == keys(whole()) and not search.failed
+
+
 def test_a_core_that_fails_is_left_out_and_ends_nothing():
     best = whole()[0].core
     found = Search(ECP5, start(), grid(), Bench(failing=(best.label,))).go()
@@ -159,7 +166,7 @@ def replay(p, target, objectives, rows=(), batch=2):
     known = Knowledge(target, rows)
     cores, measured = {}, {}
     for c in known.measured():
-        if p in c.serves and c.routes:
+        if p in c.serves and c.routes and c.target == target.name:
             core = Candidate.of(c.design, p, dict(c.settings))
             cores[core.key] = core
             measured[core.key, "synth"], measured[core.key, "route"] = [c.synth], [*c.routes]

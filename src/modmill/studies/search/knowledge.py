@@ -109,8 +109,14 @@ class Knowledge:
         return [contender for several in self._measured.values() for contender in several]
 
     def has(self, core: Candidate, kind: str) -> bool:
-        """Whether a core has rows of a kind, ``synth`` or ``route``."""
-        return core.key in self._measured and (kind == "synth" or bool(self._clock(core)[0]))
+        """Whether a core has rows of a kind, ``synth`` or ``route``; those of a synthesis on this very device, for the
+        clock of a core counts only beside them."""
+        several = self._measured.get(core.key, ())
+        return any(c.target == self.target.name and (c.routes or kind == "synth") for c in several)
+
+    def clocked(self, core: Candidate) -> bool:
+        """Whether a clock of a core was measured, on this device or another one of family and speed grade."""
+        return core.key in self._measured and bool(self._clock(core)[0])
 
     def of(self, core: Candidate) -> Figures:
         """The figures of a core."""

@@ -104,7 +104,7 @@ def predicted(rows: Iterable[Row], moduli: Sequence[int]) -> Iterator[Predicted]
     for p in moduli:
         for design in multipliers():
             core = next(iter(candidates(p, knowledge.target, [design])), None)
-            if core is None or knowledge.has(core, "route"):
+            if core is None or knowledge.clocked(core):
                 continue
             figures = knowledge.of(core)
             if figures.dsp <= capacity.dsp and figures.lut.low <= capacity.lut:
