@@ -204,14 +204,14 @@ def test_the_front_of_a_routed_grid_is_found_with_a_ninth_of_the_routes():
 @pytest.mark.skipif(not present("sweep"), reason="the part sweep is not installed")
 def test_settings_that_nobody_measured_are_looked_at_before_they_are_ruled_out(monkeypatch):
     """The front of area and throughput has many small cores of settings unlike all others. A third of the grid is
-    routed; without a look at wide bars a half of them is missed."""
+    routed; without a look at wide bars a third of them is missed."""
     from modmill.studies.sweep.store import read_folder
 
     rows = read_folder(shipped_folder() / "routed")
-    whole, found, search, count = replay((1 << 52) - 47, ECP5, ("area", "throughput"), rows, 4)
+    whole, found, search, count = replay((1 << 52) - 47, ECP5, ("area", "throughput"), rows)
     assert len(keys(whole) - keys(found)) <= len(whole) / 8 and search.measured["route"] <= count / 3
     monkeypatch.setattr("modmill.studies.search.front.WIDE", inf)
-    whole, found, *_ = replay((1 << 52) - 47, ECP5, ("area", "throughput"), rows, 4)
+    whole, found, *_ = replay((1 << 52) - 47, ECP5, ("area", "throughput"), rows)
     assert len(keys(whole) - keys(found)) > len(whole) / 4
 
 

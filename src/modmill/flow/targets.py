@@ -197,7 +197,7 @@ def _xilinx(name: str, family: str, device: str, capacity: Capacity) -> Target:
 
 
 # A port's pin. The clocks' pins lead to a global net: J2 of LIFCL-40 in CABGA400 is PCLKT7_2, from which nextpnr has a
-# way of its own to the clock's driver (from L5 and L13 it finds none); the others are pins of the boards Tang Primer
+# way of its own to the clock's driver; only router1 always finds it. The others are pins of the boards Tang Primer
 # 20K and 25K.
 _PDC = "ldc_set_location -site {{{pin}}} [get_ports {port}]\n"
 _CST = 'IO_LOC "{port}" {pin};\n'
@@ -247,7 +247,8 @@ TARGETS: tuple[Target, ...] = (
         "nexus", "Lattice", "nexus", "LIFCL-40", "synth_nexus -family lifcl", "|-noflatten",
         Capacity(dsp=56, lut=32_256, ff=32_256, bram=84), _NEXUS, no_pads="-noiopad",
         nextpnr=Nextpnr(
-            "nexus", ("--device", "LIFCL-40-9BG400C", "--pdc", PINS), pin=_PDC, pins=("J2", "G19", "E17")
+            "nexus", ("--device", "LIFCL-40-9BG400C", "--pdc", PINS), router="router1", pin=_PDC,
+            pins=("J2", "G19", "E17"),
         ),
         speed_grade="9", note="DSP blocks are timed; no limits of the data sheet are checked",
     ),
