@@ -49,8 +49,10 @@ def test_nothing_on_path(folder):
     for name, tool in {"ecp5-45k-8": "ecp5", "gowin": "himbaechel-gowin", "gw5a": "himbaechel-gowin", "nexus": "nexus",
                        "gatemate": "himbaechel-gatemate", "ice40-up5k": "ice40"}.items():  # fmt: skip
         assert backends.backend(target(name)).tool.startswith(f"yowasp-nextpnr-{tool} ")
-    assert backends.backend(target("nexus"), "router1").tool.endswith(", router1")
-    assert backends.backend(target("nexus"), "router2").tool == backends.backend(target("nexus")).tool
+    assert backends.backend(target("gowin"), "router1").tool.endswith(", router1")
+    assert backends.backend(target("gowin"), "router2").tool == backends.backend(target("gowin")).tool
+    assert backends.backend(target("nexus"), "router2").tool.endswith(", router2")
+    assert backends.backend(target("nexus"), "router1").tool == backends.backend(target("nexus")).tool
     with pytest.raises(ToolError, match="not on PATH"):
         himbaechel.route(GOOD, "core", target("xc7z020"), folder)
 
