@@ -58,7 +58,7 @@ def test_1000_jobs_in_a_row(verilog, tmp_path):
         long(r"else bank_jobs <= value_jobs;", "else bank_jobs <= 0;", "jobs"),
         long(r"value_jobs_sum\[31:0\]", "value_jobs_sum[8:0]", "in_a_row"),
         long(r"room <= [^;]*;", "room <= 1;", "full"),
-        long(r" open <= rst \? 1'h0 : 1'h1;", " open <= 1;", "resets"),
+        long(r" open <= rst \? 1'h0 : ~cleared;", " open <= ~cleared;", "resets"),
         long(r"m_axis_tvalid & m_axis_tready", "m_axis_tvalid", "jobs"),
         long(r"m_axis_tvalid <= rst \? 1'h0 : ", "m_axis_tvalid <= ", "resets"),
         long(r"(out_level <= rst \? 5'h00 : )state_reset \? 5'h00 : ", r"\1", "ends"),
