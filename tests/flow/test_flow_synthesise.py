@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Counts of synthesis, a routed clock, and the table of targets."""
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +70,13 @@ def test_routed_clock_is_capped_and_repeatable(tmp_path: Path) -> None:
     assert first.critical_path is not None
     period = first.critical_path.logic_ns + first.critical_path.routing_ns
     assert period == pytest.approx(1000 / first.mhz_reported, rel=0.02)
+    none = replace(target, nextpnr=replace(target.nextpnr, device=("--25k", "--package", "none")))
+    small = replace(none, capacity=replace(target.capacity, dsp=2))
+    with pytest.raises(tools.NoRoomError, match="core needs 3 DSP of 2 on LFE5U-25F"):
+        route.route(TILED, "core", small, tmp_path)
+    with pytest.raises(tools.ToolError, match=r"[Nn]one.*log:") as found:
+        route.route(TILED, "core", none, tmp_path)
+    assert not isinstance(found.value, tools.NoRoomError)
 
 
 def test_port_widths() -> None:

@@ -171,13 +171,13 @@ def route(
     them. `router` as in `ROUTERS`. Equal inputs give an equal result.
 
     Raises ValueError for a target that cannot be routed, a device without a floorplan and an unknown router; ToolError
-    if a tool fails, or the core does not fit the device.
+    if a tool fails, NoRoomError if that is so because the core needs more than the device has.
     """
     named = tool(target, router, plan is not None)
     assert target.nextpnr is not None
     if plan and target.device != floorplan.DEVICE:
         raise ValueError(f"the only floorplan is for {floorplan.DEVICE}, not for {target.device}")
-    netlist, cap = shell_netlist(verilog, top, target, workdir, hierarchy)
+    netlist, cap, lack = shell_netlist(verilog, top, target, workdir, hierarchy)
     if plan:
         cells = json.loads(netlist.read_text())
         floorplan.apply(cells, SHELL, plan)
@@ -193,7 +193,10 @@ def route(
         nextpnr.family, *nextpnr.device, "--seed", str(seed), *_routing(router or nextpnr.router),
         "--timing-allow-fail", "--json", netlist.name, "--report", report.name,
     )  # fmt: skip
-    tools.run(command, name="nextpnr", log=workdir / f"nextpnr-{seed}.log", cwd=workdir)
+    try:
+        tools.run(command, name="nextpnr", log=workdir / f"nextpnr-{seed}.log", cwd=workdir)
+    except tools.ToolError as error:
+        raise tools.NoRoomError(f"nextpnr: {top} {lack} on {target.device}") if lack else error from None
     return timed(json.loads(report.read_text()), cap, target, seed, time.monotonic() - start, named)
 
 
@@ -210,12 +213,13 @@ def timed(found: dict, cap: float | None, target: Target, seed: int, seconds: fl
 
 def shell_netlist(
     verilog: str, top: str, target: Target, workdir: Path, hierarchy: bool = False
-) -> tuple[Path, float | None]:
-    """Path of the netlist of core and shell, and the lowest documented limit of its blocks in MHz."""
+) -> tuple[Path, float | None, str]:
+    """Path of the netlist of core and shell, the lowest documented limit of its blocks in MHz, and the first resource
+    that the device lacks for it, in words, or nothing."""
     text = verilog + "\n" + shell_for(verilog, top)
     key = hashlib.sha256(json.dumps([text, target.device, hierarchy, tools.version("yosys")]).encode()).hexdigest()
     netlist, kept = workdir / "shell.json", workdir / "shell.key"
-    if not (netlist.exists() and kept.exists() and kept.read_text().startswith(key)):
+    if not (netlist.exists() and kept.exists() and kept.read_text().startswith(f"{key} {{")):
         kept.unlink(missing_ok=True)
         pads = target.nextpnr is not None
         result = synthesise(text, SHELL, target, workdir / "shell", hierarchy=hierarchy, delay=False, pads=pads)
@@ -223,11 +227,11 @@ def shell_netlist(
         if target.family == "nexus":
             nexus.free_carries(cells, SHELL)
         netlist.write_text(json.dumps(cells))
-        kept.write_text(f"{key} {result.dsp} {result.bram}\n")
-    _, dsp, bram = kept.read_text().split()
-    caps = [target.dsp_cap_mhz] if int(dsp) else []
-    caps += [target.bram_cap_mhz] if int(bram) else []
-    return netlist, min((cap for cap in caps if cap is not None), default=None)
+        kept.write_text(f"{key} {json.dumps(result.values)}\n")
+    needed = json.loads(kept.read_text().removeprefix(f"{key} "))
+    caps = [target.dsp_cap_mhz] if needed["dsp"] else []
+    caps += [target.bram_cap_mhz] if needed["bram"] else []
+    return netlist, min((cap for cap in caps if cap is not None), default=None), target.capacity.lacks(needed)
 
 
 def _critical_path(report: dict) -> CriticalPath | None:

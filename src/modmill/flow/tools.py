@@ -55,6 +55,10 @@ class ToolError(RuntimeError):
     """A tool failed. The message is one line: the tool, its last error line, and the path of its log."""
 
 
+class NoRoomError(ToolError):
+    """Place and route failed, and the core needs more of a resource than the device has. The message names it."""
+
+
 @cache
 def version(tool: str) -> str:
     """Version of a tool: amaranth, yosys, verilator, nextpnr (for ECP5) or nextpnr-FAMILY; of one that is not

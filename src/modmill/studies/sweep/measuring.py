@@ -36,7 +36,7 @@ def measured(point: Point, known: Sequence[str], folder: Path) -> Result:
         raise tools.ToolError(f"this worker has {found}, and the sweep measures with {point.tool}")
     try:
         return (_machine if point.machine else _multiplier)(point, known, folder)
-    except UnsupportedError as error:
+    except (UnsupportedError, tools.NoRoomError) as error:
         return Result(point, REFUSED, str(error))
 
 
