@@ -69,7 +69,7 @@ def test_himbaechel(folder, monkeypatch):
     def netlist(verilog, top, target, workdir, *_):
         workdir.mkdir(exist_ok=True)
         place(workdir, "shell.json", "{}")
-        return workdir / "shell.json", None
+        return workdir / "shell.json", None, ""
 
     monkeypatch.setattr(himbaechel, "shell_netlist", netlist)
     place(folder, "nextpnr-himbaechel", FAKE.replace("BROKEN is False", "True"))

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from modmill.flow import tools
-from modmill.flow.route import SHELL, Routed, shell_netlist, timed
+from modmill.flow.route import SHELL, Routed, run, shell_netlist, timed
 from modmill.flow.targets import Target
 
 NAME = "nextpnr-himbaechel"
@@ -25,17 +25,18 @@ def serves(target: Target) -> bool:
 
 
 def route(verilog: str, top: str, target: Target, workdir: Path, *, seed: int = 1) -> Routed:
-    """Place and route a core in the measuring shell. Raises ToolError if the tool fails or times no clock."""
+    """Place and route a core in the measuring shell. Raises ToolError if the tool fails or times no clock,
+    NoRoomError if it fails and the core needs more than the device has."""
     executable = shutil.which(NAME)
     if executable is None or target.device not in _PARTS:
         raise tools.ToolError(f"{NAME}: not on PATH, or it does not know {target.name}")
     workdir.mkdir(parents=True, exist_ok=True)
-    shell, cap = shell_netlist(verilog, top, target, workdir)
+    shell, cap, lack = shell_netlist(verilog, top, target, workdir)
     report = workdir / f"report-{seed}.json"
     start = time.monotonic()
     command = [
         executable, "--device", _PARTS[target.device], "--json", shell.name, "--top", SHELL, "--seed", str(seed),
         "--freq", "250", "--timing-allow-fail", "--report", report.name,
     ]  # fmt: skip
-    tools.run(command, name=NAME, log=workdir / f"nextpnr-{seed}.log", cwd=workdir)
+    run(command, NAME, workdir, seed, lack and f"{top} {lack} on {target.device}")
     return timed(json.loads(report.read_text()), cap, target, seed, time.monotonic() - start, NAME)

@@ -10,7 +10,7 @@ of high fan-out and no path that limits the clock of a good core.
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -193,11 +193,16 @@ def route(
         nextpnr.family, *nextpnr.device, "--seed", str(seed), *_routing(router or nextpnr.router),
         "--timing-allow-fail", "--json", netlist.name, "--report", report.name,
     )  # fmt: skip
-    try:
-        tools.run(command, name="nextpnr", log=workdir / f"nextpnr-{seed}.log", cwd=workdir)
-    except tools.ToolError as error:
-        raise tools.NoRoomError(f"nextpnr: {top} {lack} on {target.device}") if lack else error from None
+    run(command, "nextpnr", workdir, seed, lack and f"{top} {lack} on {target.device}")
     return timed(json.loads(report.read_text()), cap, target, seed, time.monotonic() - start, named)
+
+
+def run(command: Sequence[str], name: str, workdir: Path, seed: int, lack: str) -> None:
+    """Run a nextpnr. Raises ToolError if it fails; NoRoomError with the text ``lack`` if that is not empty."""
+    try:
+        tools.run(command, name=name, log=workdir / f"nextpnr-{seed}.log", cwd=workdir)
+    except tools.ToolError as error:
+        raise tools.NoRoomError(f"{name}: {lack}") if lack else error from None
 
 
 def timed(found: dict, cap: float | None, target: Target, seed: int, seconds: float, tool: str) -> Routed:
