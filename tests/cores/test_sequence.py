@@ -8,12 +8,14 @@ import pytest
 
 from marks import long
 from modmill.cores import sequence
-from modmill.cores.closed_machine import with_closed_core
+from modmill.cores.closed_machine import _Numbers, with_closed_core
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.engine_theorem import machine_parts
 from modmill.cores.rsa import machine as rsa
 from modmill.cores.surroundings import Surroundings
+from modmill.flow.integers import Integers
 from modmill.flow.netlist import Netlist
+from modmill.flow.word_rules import Words
 from modmill.numbers.curves.affine import Weierstrass
 
 CURVE = Weierstrass(11, (2, 4), 13, a=1, b=6)
@@ -100,3 +102,13 @@ def test_a_machine_for_powers_with_counted_passes_is_proved():
     assert [part.state for part in machine_parts(lambda: Netlist(module), engine.layout, engine.multiplier)] == [
         "PROVED"
     ] * 2
+
+
+@pytest.mark.parametrize(("most", "equal"), [(1, True), (2, False)])
+def test_words_are_equal_if_their_numbers_must_be(most, equal):
+    """x and floor((2 x + y) / 2) for y of at most 1; one more is a planted fault."""
+    words = _Numbers(make := Integers(), {})
+    x, y = make.atom("x", 0, 5), make.atom("y", 0, most)
+    half = words.word(make.sum([(2, x), (1, y)]), 4)[1:]
+    assert (words._differ(words.word(x, 3), half) == 0) == equal
+    assert Words(make, {})._differ(words.word(x, 3), half) != 0
