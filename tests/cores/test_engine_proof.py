@@ -8,13 +8,14 @@ import json
 import pytest
 
 from marks import long
-from modmill.cores import proof, sequence
+from modmill.cores import proof
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.engine_files import file_differences
 from modmill.cores.engine_proof import circuit_time, machine_time, router_time
 from modmill.cores.engine_theorem import rows_part
 from modmill.cores.rsa import machine as rsa
 from modmill.cores.rsa.circuit import circuit_engine
+from modmill.cores.sequence import induction
 from modmill.engines.machine.cluster import Router
 from modmill.engines.machine.program_memory import table_shapes
 from modmill.flow.emit import netlist
@@ -168,7 +169,7 @@ def test_a_router_is_proved_and_a_leak_in_it_is_found():
 
 
 def test_a_folder_with_two_machines_is_proved_module_by_module(tmp_path, monkeypatch):
-    monkeypatch.setattr(sequence, "sequence_faults", lambda _: iter(["a planted fault"]))
+    monkeypatch.setattr(induction, "sequence_faults", lambda _: iter(["a planted fault"]))
     core = ecc.ecc(CURVE, "montgomery-array", {"loadable": False}, threads=1, cores=2)
     core.write(tmp_path / "two", "modmill ecc build")
     found = proof.prove(tmp_path / "two", operations=True)

@@ -7,11 +7,11 @@ import copy
 import pytest
 
 from marks import long
-from modmill.cores import sequence
 from modmill.cores.closed_machine import _Numbers, with_closed_core
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.engine_theorem import machine_parts
 from modmill.cores.rsa import machine as rsa
+from modmill.cores.sequence.induction import sequence_faults
 from modmill.cores.surroundings import Surroundings
 from modmill.flow.integers import Integers
 from modmill.flow.netlist import Netlist
@@ -32,7 +32,7 @@ def machine():
 
 def faults(module, engine):
     around = Surroundings(Netlist(copy.deepcopy(module)), engine.layout, engine.multiplier)
-    return sequence.sequence_faults(around)
+    return sequence_faults(around)
 
 
 def test_the_order_of_rows_is_proved(machine):

@@ -20,7 +20,8 @@ from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.program import DatapathSpec, OperandAddress
 from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
 from modmill.engines.theorem.group_law import edwards_faults, ladder_faults, weierstrass_faults
-from modmill.engines.theorem.point_programs import PointProof, bounds_part, order_part
+from modmill.engines.theorem.order_programs import bounds_part, order_part
+from modmill.engines.theorem.point_programs import PointProof
 from modmill.engines.theorem.polynomials import Polynomial, variables
 from modmill.engines.theorem.power_programs import PowerProof
 from modmill.engines.theorem.scalars import Scalar, digits_worth

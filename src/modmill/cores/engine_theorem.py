@@ -19,20 +19,22 @@ from pathlib import Path
 from typing import Any
 
 from modmill.contract import Binary
-from modmill.cores import data_path, sequence
+from modmill.cores import data_path
 from modmill.cores.built import BuiltEngine
 from modmill.cores.closed_machine import with_closed_core
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.folder import KINDS
 from modmill.cores.rsa.circuit import CircuitCore, engine_class
 from modmill.cores.rsa.machine import EngineCore
+from modmill.cores.sequence import induction
 from modmill.cores.surroundings import Surroundings
 from modmill.engines.machine.layout import DOWN, OWN, OWN_ENTRY, SHARED, SHARED_ENTRY, UP, MicrocodeLayout
 from modmill.engines.machine.program_memory import BANK, table_shapes
 from modmill.engines.machine.timing import MachineTiming, unit
 from modmill.engines.microcode.program import ENTRY, PAIR, OperandAddress, Program, Task
+from modmill.engines.theorem.order_programs import bounds_part, order_part
 from modmill.engines.theorem.parts import Part
-from modmill.engines.theorem.point_programs import PointProof, bounds_part, order_part
+from modmill.engines.theorem.point_programs import PointProof
 from modmill.engines.theorem.power_programs import PowerProof
 from modmill.flow.netlist import Bit, Netlist
 from modmill.interface import Multiplier
@@ -40,7 +42,7 @@ from modmill.interface import Multiplier
 _BANKS = re.compile(r"(?:^|\.)sequencer\.table_?\.bank(\d+)\.")
 """Cells of the program memory, by the number of the bank."""
 _ROWS = "the program memory holds the rows of the programs, and nothing writes into them"
-_DATA_PATH, _SEQUENCE = ("data path", data_path.THEOREM), ("sequence", sequence.THEOREM)
+_DATA_PATH, _SEQUENCE = ("data path", data_path.THEOREM), ("sequence", induction.THEOREM)
 
 
 def class_of(folder: Path, kind: str) -> type[EccCore | EngineCore]:
@@ -67,7 +69,7 @@ def machine_parts(read: Callable[[], Netlist], layout: MicrocodeLayout, core: Mu
         return Part(*_DATA_PATH, why), Part(*_SEQUENCE, why)
     try:
         around = Surroundings(read(), layout, core)
-        in_order = list(sequence.sequence_faults(around))
+        in_order = list(induction.sequence_faults(around))
         of_rows = list(data_path.data_path_faults(around))
     except (ValueError, KeyError, IndexError, StopIteration) as error:
         in_order = of_rows = [f"not followed: {type(error).__name__} {error}"]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -19,3 +20,7 @@ class Part:
     def state(self) -> str:
         """PROVED or OPEN."""
         return "OPEN" if self.remains else "PROVED"
+
+
+Check = tuple[str, str, Callable[[], list[str]]]
+"""Name and theorem of a part, and what returns what remains of it."""
