@@ -173,7 +173,7 @@ def test_a_folder_with_two_machines_is_proved_module_by_module(tmp_path, monkeyp
     core = ecc.ecc(CURVE, "montgomery-array", {"loadable": False}, threads=1, cores=2)
     core.write(tmp_path / "two", "modmill ecc build")
     found = proof.prove(tmp_path / "two", operations=True)
-    assert (found.timing, [*found.found], found.notes) == ("PROVED", ["ecc_core", "ecc_router"], ())
+    assert (found.timing, [*found.found], found.notes) == ("PROVED", ["ecc_core", "ecc_router", "ecc"], ())
     open_parts = [part.name for part in found.operations if part.state == "OPEN"]
     assert (found.state, open_parts) == ("OPEN", ["sequence"])  # the whole is not PROVED while a part is open
     written = json.loads((tmp_path / "two" / "ecc.json").read_text())["proved"]

@@ -7,8 +7,10 @@ import re
 import pytest
 from toy import ANSWERS, TOP, UNCHECKED, WORDS
 
-from modmill.engines.machine.lockstep import ALARM, LATENCY, Lockstep, paired
+from modmill.engines.machine.lockstep import ALARM, LATENCY, RESET_LATER, Lockstep, paired
 from modmill.flow.emit import netlist
+from modmill.flow.library import Start
+from modmill.flow.words import WordSimulator
 from modmill.studies.attack.faults import Attacked, Fault
 
 ENGINE = UNCHECKED.replace(f"module {TOP}(", "module pair_engine(").replace(", o_alarm);", ");").replace(
@@ -60,6 +62,14 @@ def test_no_alarm_comes_of_what_registers_hold_at_power_up(whole):
         with whole.runner(seed) as runner:
             assert runner.answer == list(ANSWERS)
             assert runner.run([]) == []
+
+
+@pytest.mark.parametrize("reset", [1, 1 + RESET_LATER])
+def test_a_reset_while_words_leave_must_reach_both_engines(block, reset):
+    """A reset of one cycle leaves the second engine's word behind, which raises the alarm."""
+    simulator = WordSimulator(pair(block), 16, top="pair")
+    runs = [simulator.run(WORDS, len(ANSWERS), start=Start(reset=reset, restart=k), timeout=300) for k in range(1, 60)]
+    assert all(run.words == list(ANSWERS) for run in runs) == (reset > 1)
 
 
 @pytest.mark.long

@@ -31,7 +31,7 @@ from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
-from modmill.engines.machine.lockstep import ALARM, LATENCY, Lockstep, engine_module, paired
+from modmill.engines.machine.lockstep import ALARM, LATENCY, RESET_LATER, Lockstep, engine_module, paired
 from modmill.engines.machine.sequencer import DatapathSequencer
 from modmill.engines.machine.slot_sequencer import SlotSequencer
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
@@ -228,7 +228,7 @@ class BuiltEngine(ABC):
         source = find_design(self.design).source.part
         machine = lambda name: emit.netlist(self.coprocessor, name, source)  # noqa: E731
         own = ALARM if self.check_result else ""
-        made = partial(assembled, machine, emit.netlist, of=self.packets, power_up=self.power_up, alarm=own)
+        made = partial(assembled, machine, emit.netlist, of=self.packets, power_up=self.contract.power_up, alarm=own)
         if not self.lockstep:
             return made(top=self.top)
         compare, inside = emit.netlist(Lockstep(self.word, bool(own)), f"{self.top}_lockstep"), engine_module(self.top)
@@ -251,8 +251,9 @@ class BuiltEngine(ABC):
 
     @property
     def power_up(self) -> int:
-        """Minimum cycles of the first reset after power-up, as the multiplier requires."""
-        return self.contract.power_up
+        """Minimum cycles of the first reset after power-up, as the multiplier requires; in lockstep one more, and of
+        every reset."""
+        return self.contract.power_up + (RESET_LATER if self.lockstep else 0)
 
     @cached_property
     def _simulator(self) -> WordSimulator:

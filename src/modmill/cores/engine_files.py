@@ -73,6 +73,8 @@ def sheet_head(title: str, stem: str, record: Mapping[str, Any], instructions: s
     )
     power_up = record["power_up_reset"]
     longer = f", and over {power_up} after power-up" if power_up > 1 else ""
+    if options.get("lockstep"):
+        longer = f", and over {power_up} whenever it is reset: the second engine's reset comes a cycle later"
     return f"""# {title}
 
 Made by `{record["command"]}`; RTL digest {record["digest"]}.

@@ -14,12 +14,14 @@ from typing import Any
 
 from modmill.contract import Binary, Digits, Form
 from modmill.cores.certified import certificate_digest, certificate_lines, certified
+from modmill.cores.cluster_proof import cluster_time
 from modmill.cores.engine_noted import note_engine
 from modmill.cores.engine_proof import CIRCUIT_HEADERS, HEADERS, circuit_time, machine_time, router_time
 from modmill.cores.engine_theorem import class_of, operations_of
 from modmill.cores.folder import CERTIFICATE, json_object, kind_of, read_text
+from modmill.cores.locked_proof import locked_time, sent_in_reset
 from modmill.cores.multiplier.noted import note
-from modmill.engines.machine.lockstep import engine_module
+from modmill.engines.machine.lockstep import RESET_LATER, engine_module
 from modmill.engines.theorem.parts import Part
 from modmill.flow import tools
 from modmill.flow.constant_time import PUBLIC, ConstantTime, constant_time
@@ -65,8 +67,10 @@ _FOR_OPERATIONS = (
 PUBLIC_MODULUS = " for a public modulus"
 _HEADERS = "the words that the machine takes in the states {states} are the header words of README.md"
 _PUBLIC_BITS = "a job of variable time reads only bits of its own exponent, which is public"
-_LOCKED = "the two engines do the same one cycle apart, so the block that compares them finds no difference"
-_APART = "machines and router have no loop of gates through each other"
+_LOCKED = (
+    "each reset lasts {} cycles at least, and registers that no reset sets do not change what an engine sends",
+    "no check of a result fails, and nothing changes what an engine does",
+)
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class Proof:
     @property
     def timing(self) -> str:
         """State of the proof of constant time."""
-        return "OPEN" if any(found.path for found in self.found.values()) else "PROVED"
+        return "OPEN" if any(found.state == "OPEN" for found in self.found.values()) else "PROVED"
 
     @property
     def state(self) -> str:
@@ -124,6 +128,8 @@ class Proof:
         out = [f"{self.timing} constant time of {self.about['name']}"]
         for module, found in self.found.items():
             out.append(f"  {found.state} {module}: {self.theorem(found)}")
+            if found.remains:
+                out.append(f"    remains: {found.remains}")
             if found.path:
                 out += [
                     "    remains: a path of nets, which values may or may not take:",
@@ -175,6 +181,7 @@ class Proof:
                 "modules": {
                     module: {
                         "state": found.state, "theorem": self.theorem(found), "path": list(found.path),
+                        "remains": found.remains,
                         "memories": [vars(table) for table in found.tables],
                     } for module, found in self.found.items()
                 },
@@ -379,14 +386,22 @@ def _machines(verilog: str, top: str, record: Mapping[str, Any], file: Path) -> 
     if not isinstance(cores, int) or not isinstance(power_up, int) or not 0 < power_up < _MOST_RESET:
         raise ValueError(f"{file}: 'cores' or 'power_up_reset' is malformed")
     circuit, locked = record.get("circuit") is True, record["options"].get("lockstep") is True
-    top = engine_module(top) if locked else top
+    whole, top = top, engine_module(top) if locked else top
+    own = max(1, power_up - RESET_LATER) if locked else power_up
     machine, router = (top, None) if cores == 1 else (f"{top}_core", f"{top}_router")
     net = Netlist.read(verilog, machine)
-    found = {machine: (circuit_time if circuit else machine_time)(net, power_up)}
+    found = {machine: (circuit_time if circuit else machine_time)(net, own)}
+    sends = net
     if router:
-        found[router] = router_time(Netlist.read(verilog, router))
+        sends = Netlist.read(verilog, router)
+        found[router] = router_time(sends)
+        whole_of = Netlist.read(verilog, top, f"{machine} {router}")
+        found[top] = cluster_time(whole_of, {machine: net, router: sends})
+    if locked:
+        joined = locked_time(Netlist.read(verilog, whole, top), top, own)
+        found[whole] = replace(joined, remains=joined.remains or sent_in_reset(sends, own))
     but = ", except on header words" + (" and on exponents of jobs of variable time" if circuit else "")
     headers = _HEADERS.format(states=_listed(CIRCUIT_HEADERS if circuit else HEADERS))
-    where = {_PUBLIC_BITS: circuit, _APART: router, _LOCKED: locked}
+    where = {_PUBLIC_BITS: circuit, _LOCKED[0].format(own + RESET_LATER): locked, _LOCKED[1]: locked}
     assumed = (headers, *(line for line, holds in where.items() if holds))
     return _Machines(found, but, assumed, net)

@@ -43,17 +43,19 @@ class Table:
 @dataclass(frozen=True)
 class ConstantTime:
     """The result. ``data``, ``handshake``: the ports. ``path``: names of nets from a data port to the handshake, by the
-    fewest cells; empty if there is none. ``tables``: memories with an address that depends on data."""
+    fewest cells; empty if there is none. ``tables``: memories with an address that depends on data. ``remains``: what
+    is not seen, in words, if it is known."""
 
     data: tuple[str, ...]
     handshake: tuple[str, ...]
     path: tuple[str, ...]
     tables: tuple[Table, ...]
+    remains: str = ""
 
     @property
     def state(self) -> str:
         """PROVED or OPEN. A path shows that nets are connected, not that two operands have different times."""
-        return "OPEN" if self.path else "PROVED"
+        return "OPEN" if self.path or self.remains else "PROVED"
 
 
 def constant_time(net: Netlist, public: Collection[str] = PUBLIC) -> ConstantTime:

@@ -58,8 +58,8 @@ class Netlist:
 
     @classmethod
     def read(cls, verilog: str, top: str, closed: str = "") -> Netlist:
-        """The netlist of a text; the module ``closed`` stays a cell. Raises ToolError if Yosys cannot read it or a cell
-        has an unknown type."""
+        """The netlist of a text; the modules ``closed``, with a blank between, stay cells. Raises ToolError if Yosys
+        cannot read it or a cell has an unknown type."""
         script = _READ.format(top=top, closed=closed and f"blackbox {closed}; ")
         with tempfile.TemporaryDirectory(prefix="modmill-mutate-") as name:
             folder = Path(name)

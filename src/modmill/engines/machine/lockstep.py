@@ -32,6 +32,9 @@ ALARM = "o_alarm"
 """Output that is high from the cycle on in which a difference was found, until the reset."""
 LATENCY = 2
 """Cycles from a word at the first engine's output to the same word at o."""
+RESET_LATER = 1
+"""Cycles by which the reset of the second engine is later. A reset must be longer by as many: a word that an engine
+sends in a shorter one would be compared with none, which is an alarm."""
 _QUIET = 2
 """Cycles after a reset in which nothing is compared: registers without a reset differ until it has passed."""
 
