@@ -8,12 +8,14 @@ import copy
 import pytest
 
 from marks import long
-from modmill.cores.closed_machine import with_closed_core
+from modmill.cores.closed_machine import show_inverse, with_closed_core
 from modmill.cores.data_path import data_path_faults
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.engine_theorem import machine_parts
-from modmill.cores.surroundings import Surroundings
+from modmill.cores.surroundings import BELOW, Surroundings
+from modmill.flow.integers import Integers
 from modmill.flow.netlist import Netlist
+from modmill.flow.symbolic import Symbolic
 from modmill.studies.mutate import ENGINES
 
 
@@ -55,10 +57,10 @@ def test_a_planted_fault_of_the_data_path_is_found(machine, fault):
     assert said in next(faults(inverted(module, name), engine))
 
 
-def inverted(module, name):
-    """The netlist with the lowest bit of a register's next value inverted."""
+def inverted(module, name, bit=0):
+    """The netlist with a bit of a register's next value inverted."""
     net = Netlist(copy.deepcopy(module))
-    q = net.module["netnames"][name]["bits"][0]
+    q = net.module["netnames"][name]["bits"][bit]
     pins = next(c["connections"] for c in net.cells.values() if q in c["connections"].get("Q", ()))
     k = pins["Q"].index(q)
     pins["D"][k] = net.add("$not", A=[pins["D"][k]])[0]
@@ -76,6 +78,50 @@ def trimming():
 @pytest.mark.long
 def test_conditional_subtractions_are_executed(trimming):
     assert list(faults(*trimming)) == []
+
+
+@pytest.fixture(scope="module")
+def direct():
+    """A machine in which the comparison with the multiple is not delayed, and its net `below` has no name."""
+    engine = ecc.ecc("secp160k1", "karatsuba-two-level", threads=3)
+    return with_closed_core(engine.verilog, engine.top).module, engine
+
+
+@pytest.mark.long
+def test_a_machine_whose_comparison_has_no_name_is_proved(direct):
+    module, engine = direct
+    assert BELOW not in module["netnames"]
+    found = machine_parts(lambda: Netlist(copy.deepcopy(module)), engine.layout, engine.multiplier)
+    assert [(part.name, part.remains) for part in found] == [("data path", ()), ("sequence", ())]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "bit"),
+    [
+        ("slice_2.carries_out", 2), ("slice_1.carries_out", 1), ("slice_2.t", 0), ("slice_0.carries_out", 2),
+        ("slice_1.s", 2),
+    ],
+)  # fmt: skip
+def test_a_planted_fault_of_a_comparison_without_a_name_is_found(direct, name, bit):
+    module, engine = direct
+    assert list(faults(inverted(module, f"sequencer.unit.{name}", bit), engine))
+
+
+def test_a_net_without_a_name_is_shown_and_nothing_else_changes():
+    text = """module core(input clk, input [1:0] a, output [1:0] y, output z); reg [1:0] r; assign y = r, z = ~r[1];
+      always @(posedge clk) r <= a; endmodule"""
+    net = Netlist.read(text, "core")
+    show_inverse(net, "shown", "r", 1)
+    show_inverse(net, "shown", "r", 0)  # it has its name now
+    run = Symbolic(Netlist(net.module), Integers())
+    for value in range(4):
+        run.ports["a"] = (value & 1, value >> 1)
+        run.settle()
+        run.clock()
+        run.settle()
+        shown = run.bits(net.module["netnames"]["shown"]["bits"])
+        assert (shown, run.output("z")) == ((1 - (value >> 1),), (1 - (value >> 1),))
 
 
 @pytest.mark.long

@@ -110,9 +110,9 @@ def test_digits_beside_the_fields_of_control_stay_open():
 @pytest.mark.parametrize(
     ("curve", "design", "operation", "options"),
     [
-        ("secp256k1", "montgomery-array", "multiply-two", {}), ("P-256", "montgomery-array", "multiply", {}),
+        ("secp256k1", "montgomery-array", "multiply-two", {"threads": 3}), ("P-256", "hbe", "multiply-two", {}),
         ("X25519", "karatsuba", "ladder", {}), ("X25519", "montgomery-array", "ladder", {"threads": 1}),
-        ("secp256k1", "kbe", "multiply", {}), ("P-256", "hbe", "multiply-two", {}),
+        ("secp256k1", "kbe", "multiply", {}), ("P-256", "montgomery-array", "multiply", {}),
     ],
 )  # fmt: skip
 def test_engines_in_which_an_address_of_the_table_may_reach_digits_are_proved(curve, design, operation, options):

@@ -3,6 +3,7 @@
 """The order of rows in a netlist: proved by induction, and planted faults of it are found where they are."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 
@@ -93,6 +94,33 @@ def test_another_limit_of_a_counter_is_found(machine):
     assert next(faults(net.module, engine)).startswith(
         "steps: digit 0: sequencer.base"
     )  # the last thread is not the last
+
+
+@pytest.mark.parametrize(
+    ("bit", "said"), [("0", "a part of a word"), ("stored", "slice 0 is written"), ("x", "slice 0")]
+)
+def test_a_part_of_a_word_that_is_written_is_found(machine, bit, said):
+    """One bit of an enable is 0, another number's, or unknown."""
+    module, engine = machine
+    net = Netlist(copy.deepcopy(module))
+    pins = next(c["connections"] for n, c in net.cells.items() if "slice_0.ram_0" in n and c["type"] == "$mem_v2")
+    pins["WR_EN"][0] = net.module["netnames"]["sequencer.unit.slice_0.stored"]["bits"][1] if bit == "stored" else bit
+    try:
+        assert any(said in what for what in faults(net.module, engine))
+    except ValueError as error:
+        assert bit == "0" and said in str(error)
+
+
+def test_words_from_before_a_run_are_unknown_in_delay_lines(machine):
+    module, engine = machine
+    around = Surroundings(Netlist(copy.deepcopy(module)), engine.layout, engine.multiplier)
+    m = around.m
+    m.restore(around.nothing, 0)
+    here = m.state()
+    assert here.lines and m.beyond(here, ())[1] == []
+    for word, beyond in ((None, False), (1, True)):
+        lines = {name: ((word,) * len(m._lines[name].data),) * 2 for name in here.lines}
+        assert bool(m.beyond(replace(here, lines=lines), ())[1]) == beyond
 
 
 @pytest.mark.long

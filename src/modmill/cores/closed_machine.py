@@ -14,6 +14,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from modmill.engines.machine.layout import MicrocodeLayout
@@ -278,10 +279,11 @@ class ClosedMachine(Symbolic):
             return
         for port in memory.writes:
             address, word, mask = map(self.bits, port)
-            if any(bit != mask[0] for bit in mask):
+            enable = mask[0] if constant(mask) else None  # a word of it that is no constant has bits of a number
+            if enable is not None and len(set(mask)) > 1:
                 raise ValueError("a part of a word is written")
-            if mask[0] != 0:
-                self.written.append(Write(self.cycle, where, mask[0], address, word))
+            if enable != 0:
+                self.written.append(Write(self.cycle, where, enable, address, word))
 
     def state(self) -> State:
         """What is now."""
@@ -306,7 +308,8 @@ class ClosedMachine(Symbolic):
 
     def beyond(self, state: State, but: Sequence[str]) -> tuple[list[str], list[str]]:
         """Registers, and delay lines, with another value than in a state in which they have one, except the registers
-        in ``but``. Counters of delay lines may be ahead, all of the same width by the same."""
+        in ``but``. Counters of delay lines may be ahead, all of the same width by the same; words that came before the
+        run are unknown."""
         skipped = {net for name in but for net in self.named(name)}
         ahead: dict[int, set[int | None]] = {}
         found = []
@@ -324,7 +327,8 @@ class ClosedMachine(Symbolic):
             name for name, line in self._lines.items()
             if any(
                 a not in (None, b)
-                for one, two in zip(state.lines[name], line.words, strict=True) for a, b in zip(one, two, strict=True)
+                for one, two in zip_longest(state.lines[name], line.words, fillvalue=(None,) * len(line.data))
+                for a, b in zip(one, two, strict=True)
             )
         ]  # fmt: skip
         if any(len(by) > 1 or None in by for by in ahead.values()):
@@ -338,6 +342,22 @@ def with_closed_core(verilog: str, top: str) -> Netlist:
     if (found := _CORE.search(verilog)) is None:
         raise ValueError("the Verilog has no instance of a multiplier with the name core")
     return Netlist.read(verilog, top, found[1])
+
+
+def show_inverse(net: Netlist, name: str, register: str, bit: int) -> None:
+    """Give the inverse of a register's bit a name, if no net has it: what reads the bit then reads the inverse of the
+    net with this name."""
+    try:
+        nets_of(net, name)
+    except ValueError:
+        held = nets_of(net, register)[bit]
+        readers = [(c["connections"], c["port_directions"]) for c in net.cells.values()]
+        inverse = net.add("$not", A=[held])
+        (again,) = net.add("$not", A=inverse)
+        for pins, ways in readers:
+            for port in (p for p in pins if ways[p] == "input"):
+                pins[port] = [again if b == held else b for b in pins[port]]
+        net.module["netnames"][name] = {"hide_name": 0, "bits": inverse, "attributes": {}}
 
 
 def nets_of(net: Netlist, name: str) -> list[Any]:

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from modmill.cores.closed_machine import ClosedMachine, State
+from modmill.cores.closed_machine import ClosedMachine, State, show_inverse
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.program_memory import DIGITS
 from modmill.engines.machine.sequencer import ENTRY_AT
@@ -98,6 +98,9 @@ class Surroundings:
         assert isinstance(layout.timing, MachineTiming)
         self.layout, self.timing, self.core = layout, layout.timing, core
         self.cycles = self.timing.issue_cycles
+        if self.timing.conditional_subtracts:  # ~carries_out of the highest slice, without a name if nothing delays it
+            show_inverse(net, BELOW, f"sequencer.unit.slice_{len(self.timing.slices) - 1}.carries_out", 2)
+            net = Netlist(net.module)
         cut = [IDLE, FOUND, DIGIT_WORD, PLACE, *([BELOW] if self.timing.conditional_subtracts else [])]
         absent = [
             *((THREAD, DIGITS_AT, SLOTS_AT) if layout.threads == 1 else ()),
