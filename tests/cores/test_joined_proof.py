@@ -13,6 +13,7 @@ from modmill.cores.cluster_proof import cluster_time
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.locked_proof import locked_time, sent_in_reset
 from modmill.cores.rsa import machine as rsa
+from modmill.cores.rsa.circuit import circuit_engine
 from modmill.engines.ecc.blinding import scalar_bits
 from modmill.engines.machine.cluster import Router, joined
 from modmill.engines.machine.lockstep import Lockstep, paired
@@ -73,6 +74,13 @@ def test_a_planted_leak_of_lockstep_is_found_with_its_path(pair, leak):
     found = locked_time(planted(pair, register, source), "pair_engine")
     assert found.state == "OPEN" and found.remains.startswith(said)
     assert len(found.path) > 1 and ("data" in found.path[0] or "word" in found.path[0])
+
+
+def test_gates_from_an_engine_to_an_engine_are_found(pair):
+    net = Netlist(copy.deepcopy(pair))
+    pins = net.cells["first"]["connections"]
+    pins["o_ready"] = net.add("$and", A=pins["o_ready"], B=net.add("$not", A=pins["o_valid"]))
+    assert "gates lead from an engine" in locked_time(Netlist(net.module), "pair_engine").remains
 
 
 def test_two_engines_that_are_not_equal_are_refused(pair):
@@ -157,12 +165,15 @@ def test_a_loop_of_gates_through_modules_is_found(loop):
     [
         ("ecc", {"lockstep": True, "cores": 2}), ("rsa", {"lockstep": True, "bits": 512 + 64}),
         long("ecc", {"lockstep": True, "check_result": True, "bits": scalar_bits(CURVE, 8)}),
+        long("circuit", {"lockstep": True}),
         long("ecc", {"cores": 3, "bits": scalar_bits(CURVE, 8)}), long("rsa", {"cores": 2, "lockstep": True}),
     ],
 )  # fmt: skip
 def test_all_modules_of_a_folder_are_proved(tmp_path, kind, options):
     if kind == "ecc":
         core = ecc.ecc(CURVE, "montgomery-array", {"loadable": False}, threads=1, **options)
+    elif kind == "circuit":
+        core = circuit_engine("radix64k-mul", p=2**32 - 5, width=32, settings={}, bits=32, **options)
     else:
         core = rsa.engine("montgomery-array", width=512, threads=4, **options)
     core.write(tmp_path / "core", "modmill build")

@@ -10,11 +10,11 @@ cycle over the order of the gates, the handshake of the whole depends on no othe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from modmill.flow.constant_time import HANDSHAKE, ConstantTime, require_clock
-from modmill.flow.netlist import REGISTERS, Bit, Netlist, behind
+from modmill.flow.netlist import REGISTERS, Bit, Netlist, through_gates
 
 _TELLING = ("_data", "_alarm")
 """Ends of the names of ports that may depend on data."""
@@ -53,7 +53,7 @@ def _faults(net: Netlist, modules: Mapping[str, Netlist]) -> Iterator[str]:
             elif bits != ports["clk"]["bits"]:
                 raise ValueError(f"{name} has another clock than clk")
     for (name, port), bits in taken.items():
-        waits[name, port] = waits.get((name, port), set()) | {given[b] for b in _before(net, bits, given)}
+        waits[name, port] = waits.get((name, port), set()) | {given[b] for b in through_gates(net, bits, given)}
         told = [x for x in waits[name, port] if x[1].endswith(_TELLING)]
         if port.endswith("_data") and bits not in words:
             yield f"{_text((name, port))} is not a word of one module"
@@ -74,25 +74,6 @@ def _through(net: Netlist) -> dict[str, set[str]]:
     ports = net.module["ports"]
     given = {b: n for n, p in ports.items() if p["direction"] == "input" for b in p["bits"]}
     return {
-        name: {given[b] for b in _before(net, port["bits"], given)}
+        name: {given[b] for b in through_gates(net, port["bits"], given)}
         for name, port in ports.items() if port["direction"] == "output"
     }  # fmt: skip
-
-
-def _before(net: Netlist, bits: Sequence[Bit], ends: Collection[Bit]) -> set[Bit]:
-    """The nets among ``ends`` from which gates lead to some nets, without a register between."""
-    found, seen, todo = set[Bit](), set(bits), list(bits)
-    while todo:
-        bit = todo.pop()
-        if bit in ends:
-            found.add(bit)
-            continue
-        name, port, k = net.drivers.get(bit, ("", "", 0))
-        if not name or (cell := net.cells[name])["type"] in REGISTERS:
-            continue
-        pins = behind(cell, port, k)
-        for p, j in ((p, j) for p, j in pins if cell["type"] != "$mem_v2" or p == "RD_ADDR"):
-            if (other := cell["connections"][p][j]) not in seen:
-                seen.add(other)
-                todo.append(other)
-    return found

@@ -12,6 +12,8 @@ with any words, is shown
     handshake   i_ready, o_valid and o_last are equal in both runs
     alarm       o_alarm is 0
 
+and that no gates lead from what an engine gives to what one gets in the same cycle.
+
 Taken from the engines is that their handshake is equal in both runs, which `engine_proof` shows, and that the second
 engine gives in each cycle what the first one gave in the cycle before: both are one module, and have been reset. Until
 both have been, any words come from them; each reset is as long as that needs, and no word comes from the first engine
@@ -28,7 +30,7 @@ from modmill.flow.constant_time import ConstantTime, dependent, path_to, require
 from modmill.flow.gates import Gates
 from modmill.flow.integers import Integers
 from modmill.flow.netlist import Bit as Net
-from modmill.flow.netlist import Netlist
+from modmill.flow.netlist import Netlist, through_gates
 from modmill.flow.symbolic import Symbolic
 from modmill.flow.word_rules import Bit, Bits
 
@@ -61,6 +63,8 @@ def locked_time(net: Netlist, engine: str, power_up: int = 1) -> ConstantTime:
     Raises ValueError if the netlist has other cells or ports, or a clock besides clk."""
     require_clock(net)
     joined = _Joined(net, engine)
+    if joined.loops:
+        return ConstantTime(("i_data",), _HANDSHAKE, (), (), "gates lead from an engine to the o_ready of one")
     path, remains = tuple[str, ...](), ""
     try:
         joined.visit(power_up)
@@ -93,6 +97,9 @@ class _Joined(Symbolic):
         super().__init__(Netlist(net.module), Integers())
         self._held = [bit for cell in self._registers for bit in cell.output]
         self._kinds: dict[Bit, Kind] = {}
+        given = {bit for at in self._at.values() for port in _GIVEN for bit in at[port]}
+        self.loops = bool(through_gates(self.net, self._at[_FIRST]["o_ready"], given))
+        """Whether what the first engine gets depends in the same cycle on what an engine gives."""
 
     # ---- bits
 

@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +285,25 @@ def behind(cell: Cell, port: str, k: int) -> Iterable[tuple[str, int]]:
             yield from ((p, j) for j in bits if p not in ("WR_DATA", "WR_EN") or j % width == k % width)
         else:
             yield from ((p, j) for j in bits)
+
+
+def through_gates(net: Netlist, bits: Sequence[Bit], ends: Collection[Bit]) -> set[Bit]:
+    """The nets among ``ends`` from which gates lead to some nets, without a register between."""
+    found, seen, todo = set[Bit](), set(bits), list(bits)
+    while todo:
+        bit = todo.pop()
+        if bit in ends:
+            found.add(bit)
+            continue
+        name, port, k = net.drivers.get(bit, ("", "", 0))
+        if not name or (cell := net.cells[name])["type"] in REGISTERS:
+            continue
+        pins = behind(cell, port, k)
+        for p, j in ((p, j) for p, j in pins if cell["type"] != "$mem_v2" or p == "RD_ADDR"):
+            if (other := cell["connections"][p][j]) not in seen:
+                seen.add(other)
+                todo.append(other)
+    return found
 
 
 def ahead(cell: Cell, port: str, j: int) -> Iterable[tuple[str, int]]:
