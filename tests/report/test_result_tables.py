@@ -68,6 +68,14 @@ def test_other_devices_have_a_table_and_upper_limits_a_mark(tmp_path):
     assert "on other devices" not in written(tmp_path, unrouted)
 
 
+def test_a_long_modulus_is_shown_in_short(tmp_path):
+    digest = next(r.digest for r in SHIPPED if r.kind == "route" and r.about.get("modulus") == "P-256")
+    mine = [row for row in SHIPPED if row.digest == digest]
+    wide = [replace(r, target=r.target and "nexus", about={**r.about, "modulus": hex(2**1024 - 105)}) for r in mine]
+    (line,) = device_table(written(tmp_path, wide))
+    assert cells(line)[1] == "0xffffffffffffffff...ffffff97 (1,024 bits)"
+
+
 def device_table(text):
     """The lines of the table of other devices, without its head."""
     part = text.partition("## Cores on other devices")[2].partition("## ")[0]

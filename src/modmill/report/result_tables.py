@@ -19,6 +19,7 @@ from modmill.designs import design as find_design
 from modmill.flow.targets import TARGETS
 from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import parse_modulus
+from modmill.numbers.shown import MOST, shortened
 from modmill.report.clocks import tool_options
 from modmill.report.engine_rows import MeasuredEngine, Work, measured_engines
 from modmill.report.measured import by_device, core_numbers
@@ -91,7 +92,8 @@ def device_lines(rows: Iterable[Row]) -> list[Sequence[str]]:
         for modulus, _, cells in sorted(found, key=lambda line: line[:2]):
             if device.partial:
                 cells = [*cells[: len(HEAD)], f"≤ {cells[len(HEAD)]}", *cells[len(HEAD) + 1 :]]
-            out.append([f"`{device.name}`", modulus, *cells])
+            named = modulus if len(modulus) <= MOST else shortened(parse_modulus(modulus).value)
+            out.append([f"`{device.name}`", named, *cells])
     return out
 
 
