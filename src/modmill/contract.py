@@ -30,6 +30,8 @@ PORTS = (
     "clk", "rst", "k_valid", "k_ready", "k_m", "i_valid", "i_ready", "i_a", "i_b", "o_valid", "o_ready", "o_r",
 )  # fmt: skip
 """Ports in the order of emission. A core with one operand has no i_b; only a core with a loaded modulus has k_*."""
+ALARM = "o_alarm"
+"""The output of a core or an engine with an alarm. It comes behind `PORTS`."""
 Ranges = Mapping[tuple[str, str], Mapping[int, int]]
 """Bounds that registers with data keep while these count: for (register, selector) and each value of the selector the
 exclusive bound of the register; with an empty selector one bound, for 0. Names are paths in the netlist."""
@@ -310,6 +312,10 @@ class Contract:
     """How p is loaded; the contract holds while p is loaded. None: p is built in."""
     power_up: int = 1
     """Least length of the first reset after power-up, in rising edges of clk, from arbitrary register contents."""
+    alarm: bool = False
+    """Whether the core checks its products and has the output `ALARM`. It is low while no check fails. It is high in
+    the cycle in which a result of a failed check is valid, or earlier, and stays high until the reset: the results from
+    then on do not count."""
 
     @property
     def largest_operand(self) -> int:
@@ -340,7 +346,7 @@ class Contract:
         one, load = self.operands == 1, self.load
         operand, result = self.operand.width, self.result.width
         widths = {"k_m": load.width if load else 0, "i_a": operand, "i_b": operand, "o_r": result}
-        outputs = {"k_ready", "i_ready", "o_valid", "o_r"}
+        outputs = {"k_ready", "i_ready", "o_valid", "o_r", ALARM}
         absent = {*(() if load else ("k_valid", "k_ready", "k_m")), *(("i_b",) if one else ())}
         return {
             **({"operands": 1} if one else {}),
@@ -362,9 +368,11 @@ class Contract:
             "in_flight": self.timing.in_flight,
             "power_up_reset": self.power_up,
             **({"load": {"words": [hex(word) for word in load.words], "cycles": load.cycles}} if load else {}),
+            **({"alarm": f"{ALARM} is high from the first result of a failed check on, until the reset; these results "
+                "do not count"} if self.alarm else {}),
             "ports": {
                 name: {"direction": "out" if name in outputs else "in", "width": widths.get(name, 1)}
-                for name in PORTS
+                for name in (*PORTS, *[ALARM] * self.alarm)
                 if name not in absent
             },
-        }
+        }  # fmt: skip

@@ -186,6 +186,11 @@ class DesignInstance(ABC):
         return self.schedule.in_flight + 1
 
     @property
+    def alarm(self) -> bool:
+        """Whether the cores check their products and have an alarm (see Contract)."""
+        return False
+
+    @property
     @abstractmethod
     def factor(self) -> int:
         """The factor in o = a * b * factor (mod p): 1, or R^-1 mod p."""
@@ -287,7 +292,9 @@ class DesignInstance(ABC):
             operand = result = Binary(self.width)
             bounds, gain, timing = (Fraction(1), Fraction(1), Fraction(1)), Fraction(0), self.binary_timing()
         factor, load = (self.factor, self.load) if io == "native" else (self.binary_factor, self.binary_load)
-        return Contract(self.p, factor, io, operand, result, *bounds, timing, gain, self.operands, load, self.power_up)
+        return Contract(
+            self.p, factor, io, operand, result, *bounds, timing, gain, self.operands, load, self.power_up, self.alarm
+        )
 
     @property
     def width(self) -> int:

@@ -10,19 +10,19 @@ from typing import Any
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.contract import Timing
+from modmill.contract import ALARM, Timing
 
 
-def multiplier_ports(a: int, b: int, r: int, k: int = 0) -> dict[str, Any]:
+def multiplier_ports(a: int, b: int, r: int, k: int = 0, *, alarm: bool = False) -> dict[str, Any]:
     """Members of the multiplier interface for operands of ``a`` and ``b`` bits and results of ``r`` bits.
 
     ``b`` = 0: one operand (a conversion or a reduction), no port i_b. ``k``: width of the words of stream k, which
-    loads the modulus; 0 if the modulus is built in.
+    loads the modulus; 0 if the modulus is built in. ``alarm``: with the output `ALARM` (see Contract).
     """
     return {
         **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
         "i_valid": In(1), "i_ready": Out(1), "i_a": In(a), **({"i_b": In(b)} if b else {}),
-        "o_valid": Out(1), "o_ready": In(1), "o_r": Out(r),
+        "o_valid": Out(1), "o_ready": In(1), "o_r": Out(r), **({ALARM: Out(1)} if alarm else {}),
     }  # fmt: skip
 
 
@@ -64,17 +64,19 @@ class Multiplier(wiring.Component):
     ``probes`` lists (name, signal, cycle): ``signal`` (a list of signals for a vector) has the value that the algorithm
     calls ``name`` in that cycle; the operands are accepted in cycle 0. ``period``: operands are accepted only in cycles
     0, period, 2 period, ... after reset, and only if they were valid ``lead`` cycles earlier. ``kept``: names of
-    submodules that synthesis must optimise before it flattens them. ``k``: as in `multiplier_ports`. ``ranges``: of
-    registers, for proofs.
+    submodules that synthesis must optimise before it flattens them. ``k``, ``alarm``: as in `multiplier_ports`.
+    ``ranges``: of registers, for proofs.
     """
 
     kept: tuple[str, ...] = ()
 
-    def __init__(self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0, k: int = 0) -> None:
-        self.period, self.lead = period, lead
+    def __init__(
+        self, a: int, b: int, r: int, *, period: int = 1, lead: int = 0, k: int = 0, alarm: bool = False
+    ) -> None:
+        self.period, self.lead, self.alarm = period, lead, alarm
         self.probes: list[tuple[str, Any, int]] = []
         self.ranges: dict[tuple[str, str], Mapping[int, int]] = {}
-        super().__init__(multiplier_ports(a, b, r, k))
+        super().__init__(multiplier_ports(a, b, r, k, alarm=alarm))
 
     @property
     def timing(self) -> Timing | None:

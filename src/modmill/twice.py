@@ -93,8 +93,9 @@ class Twice(Multiplier):
         self.kept = once.kept
         width = contract.operand.width
         super().__init__(
-            width, width, width, period=once.period, lead=once.lead, k=contract.load.width if contract.load else 0
-        )
+            width, width, width, period=once.period, lead=once.lead, k=contract.load.width if contract.load else 0,
+            alarm=once.alarm,
+        )  # fmt: skip
 
     @property
     def timing(self) -> Timing:
@@ -104,6 +105,8 @@ class Twice(Multiplier):
         m = Module()
         plan, once = self._plan, self._once
         m.submodules.multiplier = once
+        if self.alarm:
+            m.d.comb += self.o_alarm.eq(once.o_alarm)
         places = plan.timing.in_flight + 1
         room = Signal(range(places + 1), init=places)
         taken = self.o_valid & self.o_ready

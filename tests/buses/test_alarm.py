@@ -17,7 +17,7 @@ from modmill.buses.files import descriptions
 from modmill.buses.front import whole
 from modmill.buses.registers import NUMBERS, SELFTEST, ZEROISE, register_map
 from modmill.buses.simulate import PERIODS, BusDriver, BusFault, BusSimulator, driver_of
-from modmill.engines.machine.lockstep import ALARM
+from modmill.contract import ALARM
 from modmill.flow.emit import without_initial_values
 
 DEVICE = replace(stub.DEVICE, alarm=True, patience=500)

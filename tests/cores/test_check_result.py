@@ -11,14 +11,13 @@ from test_engine_proof import planted
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.files import bus_texts
-from modmill.contract import UnsupportedError
+from modmill.contract import ALARM, UnsupportedError
 from modmill.cores.behind_bus import bus_faults
 from modmill.cores.ecc.engine import interpreted
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.ecc.samples import sample
 from modmill.cores.engine_proof import machine_time
 from modmill.cores.engine_theorem import parts
-from modmill.engines.machine.lockstep import ALARM
 from modmill.flow.netlist import Netlist
 from modmill.flow.tools import ToolError
 from modmill.numbers.curves.affine import Weierstrass

@@ -7,7 +7,8 @@ import re
 import pytest
 from toy import ANSWERS, TOP, UNCHECKED, WORDS
 
-from modmill.engines.machine.lockstep import ALARM, LATENCY, RESET_LATER, Lockstep, paired
+from modmill.contract import ALARM
+from modmill.engines.machine.lockstep import LATENCY, RESET_LATER, Lockstep, paired
 from modmill.flow.emit import netlist
 from modmill.flow.library import Start
 from modmill.flow.words import WordSimulator

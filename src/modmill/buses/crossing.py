@@ -25,7 +25,7 @@ from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from modmill.buses.device import RESET_CYCLES, WORD, Device
-from modmill.engines.machine.lockstep import ALARM
+from modmill.contract import ALARM
 from modmill.flow.memories import ATTRIBUTES
 
 CLOCK = "engine_clk"

@@ -20,7 +20,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.buses.device import WORD
-from modmill.engines.machine.lockstep import ALARM
+from modmill.contract import ALARM
 from modmill.rtl.delay import later
 
 

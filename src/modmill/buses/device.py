@@ -132,7 +132,7 @@ class Device:
     number of words in a buffer, a power of two. ``calls``: what calls in C need, None if there are none. ``zeroise``:
     messages that overwrite everything in the device that depends on former messages. ``selftest``: messages with known
     answers, empty if there is no self-test. ``separate``: whether it has a clock of its own; cycles here are then those
-    of the slower clock. ``alarm``: whether it has the output `engines.machine.lockstep.ALARM`.
+    of the slower clock. ``alarm``: whether it has the output `contract.ALARM`.
 
     Raises UnsupportedError for commands that do not fit.
     """

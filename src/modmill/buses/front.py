@@ -19,8 +19,9 @@ from modmill.buses.jobs import JobControl
 from modmill.buses.operands import OperandWords, words
 from modmill.buses.registers import register_map
 from modmill.buses.stream import AxiStream
+from modmill.contract import ALARM
 from modmill.engines.machine.cluster import machine_of
-from modmill.engines.machine.lockstep import ALARM, engine_module, machine_pair
+from modmill.engines.machine.lockstep import engine_module, machine_pair
 from modmill.flow import emit
 from modmill.flow.modules import module_ports
 from modmill.flow.readable import readable
@@ -61,7 +62,8 @@ class BusFront(wiring.Component):
     def _words(self) -> OperandWords:
         assert self.device.operands is not None
         setup, key = self.device.setup, words(self.device.operands[3])
-        return OperandWords(*self.device.operands, setup.words // key if setup else 0)
+        loads = setup.words // key if setup else 0
+        return OperandWords(*self.device.operands, loads, alarm=self.device.alarm)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

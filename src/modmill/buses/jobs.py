@@ -26,7 +26,7 @@ from modmill.buses.accesses import lower
 from modmill.buses.device import RESET_CYCLES, SPARE, WORD, Command, Device
 from modmill.buses.registers import ABORT, NUMBERS, SELFTEST, ZEROISE, RegisterMap
 from modmill.buses.script import PLACE, ScriptPlayer
-from modmill.engines.machine.lockstep import ALARM
+from modmill.contract import ALARM
 from modmill.rtl.delay import later
 from modmill.rtl.memory import BlockRam
 from modmill.rtl.one_hot import OneHot

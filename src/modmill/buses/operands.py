@@ -17,6 +17,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.buses.device import WORD
+from modmill.contract import ALARM
 from modmill.rtl.one_hot import OneHot
 
 
@@ -29,20 +30,21 @@ class OperandWords(wiring.Component):
     """Collect operands and words of stream k from words, and give the result in words.
 
     ``a``, ``b``, ``r``, ``k``: widths of i_a, i_b (0: none), o_r, k_m (0: none). ``loads``: words of stream k for a
-    modulus. The operands shift into one register, which costs no LUT. Each word of the result has a register that is
-    held in reset unless it is next: so an OR of all words selects it.
+    modulus. ``alarm``: with `ALARM`. The operands shift into one register, which costs no LUT. Each word of the result
+    has a register that is held in reset unless it is next: so an OR of all words selects it.
 
     Cost on ECP5: about 3 LUTs for each bit of a word of the bus and 8 words of a result. Latency: 4 cycles a word.
     """
 
-    def __init__(self, a: int, b: int, r: int, k: int, loads: int) -> None:
-        self._a, self._b, self._r, self._k, self._loads = a, b, r, k, loads
+    def __init__(self, a: int, b: int, r: int, k: int, loads: int, *, alarm: bool = False) -> None:
+        self._a, self._b, self._r, self._k, self._loads, self._alarm = a, b, r, k, loads, alarm
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(WORD),
             "o_valid": Out(1), "o_ready": In(1), "o_data": Out(WORD), "o_last": Out(1),
             "core_i_valid": Out(1), "core_i_ready": In(1), "core_i_a": Out(a), **({"core_i_b": Out(b)} if b else {}),
             "core_o_valid": In(1), "core_o_ready": Out(1), "core_o_r": In(r),
             **({"core_k_valid": Out(1), "core_k_ready": In(1), "core_k_m": Out(k)} if k else {}),
+            **({ALARM: Out(1), f"core_{ALARM}": In(1)} if alarm else {}),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -58,6 +60,8 @@ class OperandWords(wiring.Component):
             m.d.comb += self.core_i_b.eq(kept[low + WORD * a : low + WORD * a + self._b])
         if k:
             m.d.comb += self.core_k_m.eq(kept[-WORD * k :][: self._k])
+        if self._alarm:
+            m.d.comb += getattr(self, ALARM).eq(getattr(self, f"core_{ALARM}"))
         with OneHot(m, "operands") as machine:
             with machine.state("COMMAND"):
                 m.d.comb += self.i_ready.eq(1)

@@ -82,7 +82,7 @@ def multiplier_device(
     wait = patience(contract) + 8 * max(c.words + c.answer for c in commands)
     return Device(
         "multiplier", top, digest, contract.p.bit_length(), words(size.a), 1, tuple(commands), contract.power_up,
-        wait, (size.a, size.b, size.r, size.k), calls=calls, separate=separate,
+        wait, (size.a, size.b, size.r, size.k), calls=calls, separate=separate, alarm=contract.alarm,
         zeroise=refilled(tuple(multiplier_messages(
             fitted, contract, commands[-1], [word for e in loading(contract) for word in e.words]
         )), commands, DEPTH if separate else 0),

@@ -22,7 +22,7 @@ from modmill.buses.crossing import DEPTH
 from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate
 from modmill.buses.power_calls import PowerCalls
 from modmill.buses.script import KNOWN_WORDS
-from modmill.contract import Contract, UnsupportedError
+from modmill.contract import ALARM, Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.behind_bus import Exchange
 from modmill.cores.folder import BESIDE, json_object, listed, read_text, require_former, write_folder
@@ -31,7 +31,7 @@ from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
-from modmill.engines.machine.lockstep import ALARM, LATENCY, RESET_LATER, Lockstep, engine_module, paired
+from modmill.engines.machine.lockstep import LATENCY, RESET_LATER, Lockstep, engine_module, paired
 from modmill.engines.machine.sequencer import DatapathSequencer
 from modmill.engines.machine.slot_sequencer import SlotSequencer
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
@@ -150,6 +150,8 @@ class BuiltEngine(ABC):
         forms = self.fitted.engine_forms
         if self.io not in forms:
             raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
+        if self.fitted.alarm:
+            raise UnsupportedError(f"an engine does not look at the alarm of {self.design}: take check=false")
         is_separate(self.bus_clock, self.bus)
         if self.bus:
             find_bus(self.bus)

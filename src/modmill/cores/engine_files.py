@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.files import bus_texts, section
+from modmill.contract import ALARM
 from modmill.cores.behind_bus import bus_files, bus_record
 from modmill.cores.folder import json_object
-from modmill.engines.machine.lockstep import ALARM
 from modmill.flow.emit import digest
 from modmill.flow.modules import module_ports
 from modmill.report import packaging, sheet

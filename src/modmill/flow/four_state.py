@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
+from modmill.contract import ALARM
 from modmill.flow import tools
 from modmill.flow.library import chances
 from modmill.flow.simulate import FAULTS, Loads, Run, Widths
@@ -37,7 +38,7 @@ SECONDS = 300.0
 
 _UNKNOWN_CYCLES = 64  # a run ends after this number of cycles with x on i_ready, k_ready or o_valid
 _STALLS = 1021  # length of the pattern of stalls in cycles; a prime, so that no schedule divides it
-_DROPPED, _CHANGED, _UNASKED, _AFTER_RESET, _BEFORE_MODULUS, _BEFORE_RESULTS = FAULTS
+_DROPPED, _CHANGED, _UNASKED, _AFTER_RESET, _BEFORE_MODULUS, _BEFORE_RESULTS, _ALARM = FAULTS
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,8 @@ def differences(one: Run, other: Run) -> Iterator[str]:
 
 
 class _Watch:
-    """Reads the log: a line for each cycle, k_valid k_ready i_valid i_ready o_valid o_ready, and o_r unless idle."""
+    """Reads the log: a line for each cycle, k_valid k_ready i_valid i_ready o_valid o_ready o_alarm, and o_r unless
+    idle."""
 
     def __init__(self, operands: int, before: Sequence[int], widths: Widths) -> None:
         self._operands, self._before, self._widths = operands, before, widths
@@ -205,10 +207,12 @@ class _Watch:
 
     def _cycle(self, cycle: int, line: str) -> None:
         handshake, _, result = line.partition(" ")
-        k_valid, k_ready, i_valid, i_ready, o_valid, o_ready = (bit == "1" for bit in handshake)
-        for name, bit in (("k_ready", handshake[1]), ("i_ready", handshake[3]), ("o_valid", handshake[4])):
-            if bit not in "01" and (name != "k_ready" or self._widths.k):
+        k_valid, k_ready, i_valid, i_ready, o_valid, o_ready, alarm = (bit == "1" for bit in handshake)
+        for name, place in (("k_ready", 1), ("i_ready", 3), ("o_valid", 4), (ALARM, 6)):
+            if (bit := handshake[place]) not in "01" and (name != "k_ready" or self._widths.k):
                 self._fault(f"{name} is {bit}", cycle)
+        if alarm:
+            self._fault(_ALARM, cycle)
         seen = self._run
         offered = len(seen.accepted) + i_valid
         if len(seen.offered) < offered:
@@ -250,9 +254,9 @@ class _Watch:
 def _settings(top: str, widths: Widths) -> list[str]:
     """Icarus' options with the macros and parameters of the bench."""
     pins = ["clk", "rst", "i_valid", "i_ready", "i_a", "o_valid", "o_ready", "o_r"]
-    pins += ["i_b"] * bool(widths.b) + ["k_valid", "k_ready", "k_m"] * bool(widths.k)
+    pins += ["i_b"] * bool(widths.b) + ["k_valid", "k_ready", "k_m"] * bool(widths.k) + [ALARM] * widths.alarm
     macros = [f"-DMODMILL_TOP={top}", f"-DMODMILL_PINS={', '.join(f'.{pin}({pin})' for pin in pins)}"]
-    macros += ["-DMODMILL_BUILT_IN"] * (not widths.k)
+    macros += ["-DMODMILL_BUILT_IN"] * (not widths.k) + ["-DMODMILL_WITHOUT_ALARM"] * (not widths.alarm)
     numbers = {"A": widths.a - 1, "B": max(1, widths.b) - 1, "K": max(1, widths.k) - 1, "R": widths.r - 1}
     numbers |= {"STALLS": _STALLS, "UNKNOWN": _UNKNOWN_CYCLES}
     return ["-s", "modmill_four_state", *macros, *(f"-Pmodmill_four_state.{n}={x}" for n, x in numbers.items())]

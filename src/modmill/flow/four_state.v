@@ -2,7 +2,8 @@
 // Copyright The Modmill authors
 //
 // Bench of a core in four states; the other half is four_state.py, which sets the parameters and defines MODMILL_TOP and
-// MODMILL_PINS, the core and its connections, and for a core without stream k MODMILL_BUILT_IN.
+// MODMILL_PINS, the core and its connections, for a core without stream k MODMILL_BUILT_IN, and for one without an alarm
+// MODMILL_WITHOUT_ALARM.
 
 `timescale 1ns / 1ns
 module modmill_four_state;
@@ -13,11 +14,14 @@ module modmill_four_state;
   reg [A:0] i_a, next_a;
   reg [B:0] i_b, next_b;
   reg [K:0] k_m, next_k;
-  wire i_ready, o_valid, k_ready;
+  wire i_ready, o_valid, k_ready, o_alarm;
   wire [R:0] o_r;
   `MODMILL_TOP dut (`MODMILL_PINS);
 `ifdef MODMILL_BUILT_IN
   assign k_ready = 1'b0;
+`endif
+`ifdef MODMILL_WITHOUT_ALARM
+  assign o_alarm = 1'b0;
 `endif
   reg stalls [0:STALLS - 1];
   integer accepted_at [0:1023];
@@ -58,7 +62,7 @@ module modmill_four_state;
   endtask
   task note;
     begin
-      $fwrite(log, "%b%b%b%b%b%b", k_valid, k_ready, i_valid, i_ready, o_valid, o_ready);
+      $fwrite(log, "%b%b%b%b%b%b%b", k_valid, k_ready, i_valid, i_ready, o_valid, o_ready, o_alarm);
       if (o_valid !== 1'b0) $fwrite(log, " %h", o_r);
       $fwrite(log, "\n");
       if (^{i_ready, o_valid, k_ready} === 1'bx) unknown = unknown + 1;

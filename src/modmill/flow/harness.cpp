@@ -12,7 +12,7 @@ constexpr uint64_t DRAIN_CYCLES = 16;
 
 enum Fault {
     VALID_DROPPED, RESULT_CHANGED, RESULT_WITHOUT_OPERAND, VALID_AFTER_RESET, OPERANDS_BEFORE_MODULUS,
-    MODULUS_BEFORE_RESULTS, FAULTS
+    MODULUS_BEFORE_RESULTS, ALARM, FAULTS
 };
 
 struct Random {
@@ -81,9 +81,9 @@ namespace {
 template <class K, class A, class B, class R> class Bench {
 public:
     Bench(CData& k_valid, CData& k_ready, K& k_m, CData& i_valid, CData& i_ready, A& i_a, B& i_b, CData& o_valid,
-          CData& o_ready, R& o_r)
+          CData& o_ready, R& o_r, CData& o_alarm)
         : k_valid(k_valid), k_ready(k_ready), k_m(k_m), i_valid(i_valid), i_ready(i_ready), i_a(i_a), i_b(i_b),
-          o_valid(o_valid), o_ready(o_ready), o_r(o_r) {}
+          o_valid(o_valid), o_ready(o_ready), o_r(o_r), o_alarm(o_alarm) {}
 
     void disturb(std::mt19937_64& noise) {
         random.state = noise() | 1;
@@ -113,6 +113,7 @@ public:
 
     void sample(uint64_t cycle) {
         if (cycle == 0 && o_valid) fault(VALID_AFTER_RESET, cycle);
+        if (o_alarm) fault(ALARM, cycle);
         const uint64_t offered = job->accepted_count + (i_valid ? 1 : 0);
         if (k_valid && k_ready) {
             if (job->taken_count != job->accepted_count) fault(MODULUS_BEFORE_RESULTS, cycle);
@@ -273,6 +274,7 @@ private:
     B& i_b;
     CData &o_valid, &o_ready;
     R& o_r;
+    CData& o_alarm;
     Job* job = nullptr;
     Random random{1};
     uint32_t pause = 0, stalled = 0, word_pause = NOT_DECIDED;
@@ -285,6 +287,7 @@ private:
 
 uint32_t no_operand;            // stands for i_b of a core with one operand; always 0
 CData no_valid, no_ready = 0;   // stand for those of stream k where there is none
+CData no_alarm = 0;             // stands for o_alarm of a core without one
 uint32_t no_word;
 
 using TheBench = Bench<std::remove_reference_t<decltype((MODMILL_K))>, std::remove_reference_t<decltype((MODMILL_A))>,

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from modmill.contract import ALARM
 from modmill.flow import floorplan, nexus, tools
 from modmill.flow.modules import module_ports
 from modmill.flow.simulate import Widths
@@ -95,7 +96,7 @@ def _routing(router: str) -> list[str]:
 
 
 def port_widths(verilog: str, top: str) -> Widths:
-    """Widths of a core's data ports, read from its Verilog; 0 for a missing i_b or k_m.
+    """Widths of a core's data ports, and whether it has an alarm, read from its Verilog; 0 for a missing i_b or k_m.
 
     Raises ValueError if the module or another port is missing.
     """
@@ -104,7 +105,8 @@ def port_widths(verilog: str, top: str) -> Widths:
         raise ValueError(f"the text has no module {top}")
     if missing := [port for port in ("i_a", "o_r") if port not in ports]:
         raise ValueError(f"module {top} has no port {', '.join(missing)}")
-    return Widths(*(ports[port]["width"] if port in ports else 0 for port in ("i_a", "i_b", "o_r", "k_m")))
+    a, b, r, k = (ports[port]["width"] if port in ports else 0 for port in ("i_a", "i_b", "o_r", "k_m"))
+    return Widths(a, b, r, k, ALARM in ports)
 
 
 def shell(top: str, widths: Widths) -> str:
@@ -113,7 +115,7 @@ def shell(top: str, widths: Widths) -> str:
     Cost: one flip-flop for each input bit of the core; two flip-flops and a LUT for each output bit.
     """
     inputs = {"rst": 1, "i_valid": 1, "o_ready": 1, "i_a": widths.a} | ({"i_b": widths.b} if widths.b else {})
-    outputs = {"i_ready": 1, "o_valid": 1, "o_r": widths.r}
+    outputs = {"i_ready": 1, "o_valid": 1, "o_r": widths.r} | ({ALARM: 1} if widths.alarm else {})
     if widths.k:
         inputs |= {"k_valid": 1, "k_m": widths.k}
         outputs |= {"k_ready": 1}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
-from modmill.contract import PORTS, Contract
+from modmill.contract import ALARM, PORTS, Contract
 from modmill.flow import library
 from modmill.flow.library import U32, U64, U64S, Library, Pace, Start, StartJob
 
@@ -19,7 +19,7 @@ Loads = Sequence[tuple[int, Sequence[int]]]
 """(k, words): the words of stream k that come before operand pair k; (0, words) come first."""
 Pairs = tuple[Sequence[int], Sequence[int]]
 """Operands a and operands b."""
-_ABSENT = {"i_b": "no_operand", "k_valid": "no_valid", "k_ready": "no_ready", "k_m": "no_word"}
+_ABSENT = {"i_b": "no_operand", "k_valid": "no_valid", "k_ready": "no_ready", "k_m": "no_word", ALARM: "no_alarm"}
 FAULTS = (
     "o_valid dropped before o_ready",
     "o_r changed while waiting for o_ready",
@@ -27,13 +27,14 @@ FAULTS = (
     "o_valid high straight after reset",
     "operands accepted before the modulus was loaded",
     "a word of the modulus accepted before all results were taken",
+    "o_alarm high",
 )
-"""Violations of the handshake."""
+"""Violations of the handshake, and an alarm."""
 
 
 @dataclass(frozen=True)
 class Widths:
-    """Widths in bits of i_a, i_b (0: no port i_b), o_r and k_m (0: no stream k).
+    """Widths in bits of i_a, i_b (0: no port i_b), o_r and k_m (0: no stream k). ``alarm``: whether there is o_alarm.
 
     Raises ValueError for any other width below 1.
     """
@@ -42,6 +43,7 @@ class Widths:
     b: int
     r: int
     k: int = 0
+    alarm: bool = False
 
     def __post_init__(self) -> None:
         for name, bits in (("a", self.a), ("b", self.b), ("r", self.r), ("k", self.k)):
@@ -71,7 +73,7 @@ class Run:
     Entry k of each list belongs to operand pair k: first valid in cycle `offered[k]`, accepted at the end of cycle
     `accepted[k]`; its result was first valid in cycle `valid[k]` and taken at the end of cycle `taken[k]`. `cycles`
     ends with the last result taken. `loaded`: the cycles at whose ends the words of stream k were accepted.
-    `violations`: faults of the handshake, one line each; after a timeout `results` is short.
+    `violations`: those of FAULTS, one line each; after a timeout `results` is short.
     """
 
     results: list[int]
@@ -197,15 +199,15 @@ def _ports(widths: Widths) -> dict[str, tuple[str, int]]:
     ports = {
         "i_valid": ("input", 1), "i_ready": ("output", 1), "i_a": ("input", widths.a), "i_b": ("input", widths.b),
         "o_valid": ("output", 1), "o_ready": ("input", 1), "o_r": ("output", widths.r),
-        "k_valid": ("input", 1), "k_ready": ("output", 1), "k_m": ("input", widths.k),
+        "k_valid": ("input", 1), "k_ready": ("output", 1), "k_m": ("input", widths.k), ALARM: ("output", 1),
     }  # fmt: skip
-    absent = ("i_b",) * (not widths.b) + ("k_valid", "k_ready", "k_m") * (not widths.k)
+    absent = ("i_b",) * (not widths.b) + ("k_valid", "k_ready", "k_m") * (not widths.k) + (ALARM,) * (not widths.alarm)
     return {name: port for name, port in ports.items() if name not in absent}
 
 
 def _pins(widths: Widths) -> list[str]:
     there = _ports(widths)
-    return [f"top.{port}{{}}" if port in there else _ABSENT[port] for port in PORTS[2:]]
+    return [f"top.{port}{{}}" if port in there else _ABSENT[port] for port in (*PORTS[2:], ALARM)]
 
 
 def _macros(widths: Widths) -> dict[str, str]:
@@ -221,7 +223,8 @@ def _macros(widths: Widths) -> dict[str, str]:
 def widths(contract: Contract) -> Widths:
     """The port widths of a core, for `Simulator`."""
     second = contract.operand.width if contract.operands == 2 else 0
-    return Widths(contract.operand.width, second, contract.result.width, contract.load.width if contract.load else 0)
+    load = contract.load.width if contract.load else 0
+    return Widths(contract.operand.width, second, contract.result.width, load, contract.alarm)
 
 
 def loads(contract: Contract, place: int = 0) -> Loads:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from modmill.contract import ALARM
 from modmill.report.sheet import identifier, packaging_name, template
 
 WAIVERS, COMPONENT = "lint.vlt", "component.xml"
@@ -58,11 +59,11 @@ class Package:
 
 def streams(ports: Ports) -> list[dict[str, Any]]:
     """The streams of a module: name, role (slave, master), and the map of each port to a port of AXI4-Stream with its
-    bits."""
+    bits. An alarm belongs to none."""
     found = []
     for name in dict.fromkeys(port.partition("_")[0] for port in ports if "_" in port):
         maps, bit = [], 0
-        for port in (p for p in ports if p.startswith(f"{name}_")):
+        for port in (p for p in ports if p.startswith(f"{name}_") and p != ALARM):
             logical, width = _LOGICAL.get(port.partition("_")[2], _DATA), ports[port]["width"]
             bits = (bit + width - 1, bit) if logical == _DATA else (None, None)
             bit += width * (logical == _DATA)

@@ -17,6 +17,7 @@ from typing import Any
 
 import jinja2
 
+from modmill.contract import ALARM
 from modmill.report.recorded import lines, nanoseconds
 
 DIGEST_LINE = re.compile(r"^// RTL digest: (sha256:[0-9a-f]{64})\b", re.MULTILINE)
@@ -34,6 +35,7 @@ MEANINGS = {
     "o_valid": "a result is there",
     "o_ready": "the result is taken in this cycle if there",
     "o_r": "result r",
+    ALARM: "a check has failed: the results from now on do not count; only a reset ends it",
 }
 
 

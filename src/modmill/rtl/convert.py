@@ -364,7 +364,7 @@ class BinaryShell(Multiplier):
         self._native, self._before, self._after, self._timing, self._load = native, before, after, timing, load
         self.kept = native.kept
         width = len(after.o_r)
-        super().__init__(width, width, width, k=load.width if load else 0)
+        super().__init__(width, width, width, k=load.width if load else 0, alarm=native.alarm)
         self.native_period = native.period
         """Operands are accepted only in one cycle of each such period; it need not be the first cycle after reset."""
 
@@ -423,6 +423,7 @@ class BinaryShell(Multiplier):
             after.i_valid.eq(native.o_valid), native.o_ready.eq(after.i_ready),
             after.i_r.eq(native.o_r[-len(after.i_r) :]),
             self.o_valid.eq(after.o_valid), after.o_ready.eq(self.o_ready), self.o_r.eq(after.o_r),
+            *([self.o_alarm.eq(native.o_alarm)] if self.alarm else []),
         ]  # fmt: skip
         return m
 

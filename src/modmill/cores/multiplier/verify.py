@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from modmill.contract import PORTS, Contract
+from modmill.contract import ALARM, PORTS, Contract
 from modmill.cores.digests import emitted_size
 from modmill.cores.multiplier import four_state as four_states
 from modmill.cores.multiplier import judge, operands
@@ -140,7 +140,7 @@ def rtl_faults(verilog: str, contract: Contract, top: str = "core") -> Iterator[
         yield f"core.v: there is no module {top}"
         return
     described = contract.describe()["ports"]
-    for name in (name for name in PORTS if name in described or name in found):
+    for name in (name for name in (*PORTS, ALARM) if name in described or name in found):
         ports = described.get(name), found.get(name)
         wanted, real = (port and f"{port['direction']}put of {port['width']} bits" for port in ports)
         if not wanted:

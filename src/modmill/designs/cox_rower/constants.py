@@ -19,7 +19,8 @@ class Tables:
     ``xi[i]`` = |-p^-1 T_i| mod a_i. ``wt[j]`` = |B_j A^-1| mod b_j. ``h[i]`` = |-B| mod a_i. ``partner_a``,
     ``partner_b``: the cofactors A_r / a_(r,j) and B_r / b_(r,j) of each channel. ``first[r][j]`` = |p A_r^-1 B_j^-1|
     mod b_j, the coefficient of X_r. ``second[r][i]`` = |B / B_r| mod a_i, the coefficient of Z_r. ``start[j]``: the
-    constant with which START begins a sum over B. ``o[j]``: the factor from zeta_j to the result.
+    constant with which START begins a sum over B. ``o[j]``: the factor from zeta_j to the result. A channel has the
+    place `Shape.channel`.
     """
 
     xi: Sequence[int]
@@ -63,7 +64,7 @@ class Constants:
     def modulus_words(self) -> list[int]:
         """The constants that depend on the modulus, as words of stream k, in the order of `modulus_addresses`.
 
-        A word has w bits for each rower, rower 0 in the least significant bits.
+        A word has w bits for each rower, rower 0 in the least significant bits, that of a check in the most.
         """
         w, contents = self.p.shape.w, self.contents()
         return [sum(words[k] << (w * i) for i, words in enumerate(contents)) for k in self.modulus_addresses]
@@ -71,7 +72,7 @@ class Constants:
     def contents(self, *, blank: bool = False) -> list[list[int]]:
         """The constants of every rower, by address. ``blank``: 0 for those that depend on the modulus."""
         shape, found = self.p.shape, []
-        for i in range(shape.rowers):
+        for i in shape.all_rowers:
             words = [0] * shape.constants
             for op in shape.operations:
                 for step, value in enumerate(self._coefficients(op, i)):
@@ -84,7 +85,7 @@ class Constants:
     def _coefficients(self, op: Operation, i: int) -> Iterator[int]:
         """The constants of rower i in each step of an operation; of TERMS in the order in which the ring brings X_r."""
         p, t, shape = self.p, self.tables, self.p.shape
-        channel = op.k * shape.rowers + i
+        channel = shape.channel(i, op.k)
         if op.table:
             yield t.of(op)[channel]
         elif op.kind is Kind.ROW_SUM:
@@ -92,4 +93,4 @@ class Constants:
                 yield t.cofactors(op)[channel] >> k & (1 << shape.w) - 1
         elif op.kind is Kind.TERMS:
             for places in p.passing(op):  # the values of its own row first, then those of the rows before
-                yield t.rows(op)[places[i // shape.columns]][channel]
+                yield t.rows(op)[places[shape.row_of(i)]][channel]

@@ -20,7 +20,7 @@ interval is 2 n + 5 cycles. With n / m rowers each serves m channels of each bas
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -65,13 +65,14 @@ class Params:
     """A base pair with the proof that it suffices for p.
 
     ``channels_per_rower``: the number of channels of each base that a rower serves. ``block``: the DSP block that the
-    multipliers are tiled to.
+    multipliers are tiled to. ``checked``: with the redundant modulus 2^w.
     """
 
     pair: BasePair
     proof: Sufficiency
     channels_per_rower: int = 1
     block: DspBlock = DSP18
+    checked: bool = False
 
     @property
     def a(self) -> Base:
@@ -84,6 +85,11 @@ class Params:
         return self.pair.b
 
     @property
+    def over_a(self) -> Base:
+        """Base A, and behind it the redundant modulus."""
+        return Base(self.a.w, (*self.a.moduli, 1 << self.a.w)) if self.checked else self.a
+
+    @property
     def cox(self) -> Cox:
         """The cox of the second extension; the first computes no h."""
         return self.proof.coxes[1]
@@ -93,7 +99,9 @@ class Params:
         """The structure of the machine."""
         rowers = self.pair.n // self.channels_per_rower
         u = tuple((*self.a.u[i::rowers], *self.b.u[i::rowers]) for i in range(rowers))
-        return Shape(self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset, block=self.block)
+        return Shape(
+            self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset, block=self.block, checked=self.checked
+        )
 
 
 def tables(p: int, q: Params, *, plain: bool) -> Tables:
@@ -103,7 +111,7 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
     scaled = [pow(a.M, -1, m) * (1 if plain else x) % m for x, m in zip(b.cofactors, b.moduli, strict=True)]
     if plain:
         scaled = [x * k % m for x, k, m in zip(scaled, b.inverses, b.moduli, strict=True)]
-    return Tables(
+    made = Tables(
         xi=[-pow(p, -1, m) * k % m for k, m in zip(a.inverses, a.moduli, strict=True)],
         wt=scaled,
         h=[-b.M % m for m in a.moduli],
@@ -114,6 +122,24 @@ def tables(p: int, q: Params, *, plain: bool) -> Tables:
         ],
         second=[[b.M // row % m for m in a.moduli] for row in of_b.products],
     )
+    return _with_check(p, q, made) if q.checked else made
+
+
+def _with_check(p: int, q: Params, made: Tables) -> Tables:
+    """The constants, with those of the rower modulo r = 2^w: |A^-1|, |-B|, |p A_r^-1|, |B / B_r|. Its residues s and xi
+    go nowhere; all its channels compute the same."""
+    a, b, r = q.a.M, q.b.M, 1 << q.a.w
+    of_a, of_b = (cox.products for cox in q.proof.coxes)
+
+    def more(table: Sequence[int], constant: int) -> list[int]:
+        return [*table, *[constant % r] * q.channels_per_rower]
+
+    return replace(
+        made, xi=more(made.xi, 0), wt=more(made.wt, pow(a, -1, r)), h=more(made.h, -b),
+        partner_a=more(made.partner_a, 0), partner_b=more(made.partner_b, 0),
+        first=[more(own, p * pow(row, -1, r)) for own, row in zip(made.first, of_a, strict=True)],
+        second=[more(own, b // row) for own, row in zip(made.second, of_b, strict=True)],
+    )  # fmt: skip
 
 
 class RnsMontgomery(DesignInstance):
@@ -163,8 +189,12 @@ class RnsMontgomery(DesignInstance):
         return chart(self.program)
 
     @property
+    def alarm(self) -> bool:
+        return self.params.checked
+
+    @property
     def representation(self) -> ResiduePair:
-        return ResiduePair(self.params.a, self.params.b)
+        return ResiduePair(self.params.over_a, self.params.b)
 
     @cached_property
     def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -177,11 +207,11 @@ class RnsMontgomery(DesignInstance):
 
     @cached_property
     def cost(self) -> Cost:
-        shape = self.params.shape
+        shape, rowers = self.params.shape, len(self.params.shape.all_rowers)
         return Cost(
-            dsp=shape.rowers * shape.tiles,
-            memory_bits=shape.rowers * shape.w * shape.constants,
-            multiplications=shape.rowers * shape.least_interval,
+            dsp=rowers * shape.tiles,
+            memory_bits=rowers * shape.w * shape.constants,
+            multiplications=rowers * shape.least_interval,
         )
 
     def combine(self, a: int, b: int, c: int, e: int) -> int:
@@ -193,7 +223,7 @@ class RnsMontgomery(DesignInstance):
         """The intermediates of a b A^-1, or with ``others`` c and e of (a b + c e) A^-1 on the slot machine."""
         q, form = self.params, self.representation
         shape = replace(q.shape, numbered=bool(others))
-        places = [shape.places(i) for i in range(shape.rowers)]
+        places = [shape.places(i) for i in shape.all_rowers]
         inputs = {}
         for letter, number in zip("xyvz", (a, b, *others), strict=False):
             words = form.unpack(number)
@@ -215,8 +245,10 @@ class RnsMontgomery(DesignInstance):
         """The machine with ``numbers`` slots, which adds two products before it reduces them.
 
         Raises UnsupportedError if the bases are too small for two products, if a rower serves several channels, if the
-        block RAMs are too small, or if there is no schedule with the interval that was set.
+        block RAMs are too small, if there is no schedule with the interval that was set, or with a check.
         """
+        if self.params.checked:
+            raise UnsupportedError("the slot machine does not check its products: take check=false")
         if self.params.proof.largest_products < 2:
             raise UnsupportedError(
                 f"the bases suffice for one product before a reduction, not for two; take n = {self.params.a.n + 1}"
@@ -236,7 +268,8 @@ class RnsMontgomery(DesignInstance):
         return self._load_of(self.component()) if self.loadable else None
 
     def _load_of(self, core: CoxRower) -> Load:
-        return Load(self.params.shape.rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
+        rowers = len(self.params.shape.all_rowers)
+        return Load(rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
 
     def at(self, p: int) -> RnsMontgomery:
         if not self.loadable:
@@ -320,13 +353,15 @@ class RnsMontgomery(DesignInstance):
             ("products added up", f"up to {proof.largest_products} before one reduction"),
             ("slots", f"{shape.least_interval} multiplications of each rower a product, interval {plan.interval}"),
             ("one product alone", f"first to last multiplication {plan.last_slot + 1} cycles"),
+            *([("check", f"modulo 2^{shape.w}, by one rower more")] if shape.checked else []),
             *([("modulus", f"loaded: {len(self.load.words)} words, {self.load.cycles} cycles")] if self.load else []),
         ]  # fmt: skip
 
 
 def fit(
-    p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, moduli: str, dsp: str, loadable: bool
-) -> RnsMontgomery:
+    p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, moduli: str, dsp: str, loadable: bool,
+    check: bool = False,
+) -> RnsMontgomery:  # fmt: skip
     """The instance for modulus ``p`` with the least n for which condition C4 holds, a multiple of ``rowers``.
 
     The moduli are those of `MODULI`. With ``loadable`` the bases are chosen for the largest prime as
@@ -348,8 +383,9 @@ def fit(
         pair, proof = alike, better
     settings = {
         "w": w, "n": n, "interval": interval, "rowers": rowers, "moduli": moduli, "dsp": dsp, "loadable": loadable,
+        **({"check": True} if check else {}),
     }  # fmt: skip
-    params = Params(pair, proof, channels_per_rower, BLOCKS[dsp])
+    params = Params(pair, proof, channels_per_rower, BLOCKS[dsp], check)
     shape, fitted = params.shape, RnsMontgomery(served, params, settings)
     if memory_words(shape, LEAST_SLOTS) > BLOCK_WORDS:
         raise UnsupportedError(
@@ -463,6 +499,7 @@ SETTINGS = (
     ),
     Setting("dsp", str, "18x18", "DSP block that multipliers are tiled to", tuple(BLOCKS)),
     Setting("loadable", bool, False, "load the modulus at run time, any of the same width"),
+    Setting("check", bool, False, "compute every product modulo 2^w too, compare, and raise o_alarm if it differs"),
 )  # fmt: skip
 
 DESIGNS = (

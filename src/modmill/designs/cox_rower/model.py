@@ -40,7 +40,7 @@ class Model:
                 continue
             words = [held[value] for value in op.reads]
             if op.kind is Kind.START:
-                first = words[0] if words else self.tables.of(op)[op.k * self.shape.rowers :][: self.shape.rowers]
+                first = words[0] if words else self._own(op, self.tables.of(op))
                 held[op.result] = [x + y for x, y in zip(held.get(op.result, [0] * len(first)), first, strict=True)]
                 continue
             steps = {"fold": 0, "multiplier": 0}
@@ -52,24 +52,27 @@ class Model:
                 elif unit == "multiplier":
                     held[op.result] = [x + y for x, y in zip(held.get(op.result, [0] * len(made)), made, strict=True)]
 
+    def _own(self, op: Operation, table: Sequence[int]) -> list[int]:
+        """The constants of all rowers for an operation, from a table with one for each channel."""
+        return [table[self.shape.channel(i, op.k)] for i in self.shape.all_rowers]
+
     def _steps(self, op: Operation, words: list[list[int]]) -> Iterator[tuple[str, list[int]]]:
         """Yield (unit, values) of an operation with the operands ``words``."""
         shape, rowers = self.shape, self.shape.rowers
-        own = slice(op.k * rowers, (op.k + 1) * rowers)
         match op.kind:
             case Kind.MULTIPLY | Kind.TERM:
-                x = words[0] * (rowers // len(words[0]))  # h is the same for all rowers
-                made = _products(x, self.tables.of(op)[own] if op.table else words[1])
+                x = words[0] * (len(shape.all_rowers) // len(words[0]))  # h is the same for all rowers
+                made = _products(x, self._own(op, self.tables.of(op)) if op.table else words[1])
                 yield "multiplier", made
             case Kind.MULTIPLY_TWO:
                 made = [x + y for x, y in zip(_products(*words[:2]), _products(*words[2:]), strict=True)]
             case Kind.ROW_SUM:
-                cofactors = self.tables.cofactors(op)[own]
+                cofactors = self._own(op, self.tables.cofactors(op))
                 yield "multiplier", _products(words[0], [x >> (shape.parts - 1) * shape.w for x in cofactors])
                 terms = _products(words[0], cofactors)
                 yield "hat", [sum(terms[k : k + shape.columns]) for k in range(0, rowers, shape.columns)]
             case Kind.LOAD:
-                yield "ring", [word for row in words for word in row]
+                yield "ring", [word for row in words for word in row[:rowers]]
             case Kind.TERMS:
                 yield from self._turns(op, words[0])
             case Kind.REDUCE:
@@ -88,12 +91,12 @@ class Model:
         shape, rows = self.shape, self.tables.rows(op)
         unordered = [[step] * shape.rows for step in range(shape.steps)]
         for passing in self.program.passing(op) if self.program else unordered:
-            places = [passing[i // shape.columns] for i in range(shape.rowers)]
+            places = [passing[shape.row_of(i)] for i in shape.all_rowers]
             words = [ring[place] for place in places]
             if not shape.loop:
                 (words,) = self.folded(op, words)
                 yield "fold", words
-            channels = range(op.k * shape.rowers, (op.k + 1) * shape.rowers)
+            channels = (shape.channel(i, op.k) for i in shape.all_rowers)
             yield "multiplier", _products(words, [rows[place][k] for place, k in zip(places, channels, strict=True)])
 
     def folded(self, op: Operation, values: Sequence[int]) -> list[list[int]]:
@@ -103,7 +106,7 @@ class Model:
         The values must be below `folded_bound`; those of TERMS below ``shape.fold_bound``.
         """
         shape, made = self.shape, []
-        us = [own[op.over_b * shape.channels_per_rower + op.k] for own in shape.u]
+        us = [shape.u_of(i)[op.over_b * shape.channels_per_rower + op.k] for i in shape.all_rowers]
         if not shape.loop:
             return [[reduce(x, shape.fold_bound, shape.w, u) for x, u in zip(values, us, strict=True)]]
         for _ in fold_entries(shape, op):

@@ -27,7 +27,7 @@ from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, announce
 from modmill.designs.cox_rower.operations import Kind
-from modmill.designs.cox_rower.rowers import CoxRowerArray
+from modmill.designs.cox_rower.rowers import CoxRowerArray, Rower
 from modmill.designs.cox_rower.schedule import Program, memory_plan
 from modmill.designs.cox_rower.shape import OPERAND, TREE
 from modmill.interface import Multiplier
@@ -126,16 +126,18 @@ class CoxRower(Multiplier):
     ``loadable``: stream k writes the constants of another modulus, one word for all rowers at a time, in the order of
     `modulus_words`. The first word waits until no product is in flight. One word is accepted in each interval, and no
     operands until the last word. Cost: a multiplexer of one word in every rower.
+
+    A ``checked`` shape has one rower more, for the modulus 2^w, and the output o_alarm. The word of a number modulo 2^w
+    is the last over A. Cost: that rower, and a comparison of two words.
     """
 
-    kept = ("row", "rower", "branch")
+    kept = ("row", "rower", "branch", "check_rower")
 
     def __init__(self, p: Program, tables: Tables, *, loadable: bool = False) -> None:
         self._program, self._constants, self._loadable = p, Constants(p, tables), loadable
-        width = p.shape.number_words * p.shape.w
-        super().__init__(
-            width, width, width, period=p.interval, lead=p.lead, k=p.shape.rowers * p.shape.w if loadable else 0
-        )
+        shape = p.shape
+        width, k = shape.number_words * shape.w, len(shape.all_rowers) * shape.w if loadable else 0
+        super().__init__(width, width, width, period=p.interval, lead=p.lead, k=k, alarm=shape.checked)
 
     def modulus_words(self) -> list[int]:
         """The words of stream k that load the modulus of this instance."""
@@ -176,9 +178,18 @@ class CoxRower(Multiplier):
         # ---- rows, control tree, ring and cox
         chain = CoxRowerArray(control, self._constants, loadable)
         chain.build(m, lambda i: self._connect(m, chain, i))
+        if chain.check:
+            self._compare(m, chain.check)
         registers = chain.registers(self)
         self.probes = [(step.name, registers[step.unit], step.end) for step in chart(p).steps]
         return m
+
+    def _compare(self, m: Module, check: Rower) -> None:
+        """Raise the alarm, which is held twice, complemented, if the two residues modulo 2^w of a result differ."""
+        alarm, calm = Signal(name="alarm"), Signal(name="calm", init=1)
+        m.d.comb += self.o_alarm.eq(alarm | ~calm | (self.o_valid & (check.w_out != check.zeta_out)))
+        with m.If(self.o_alarm):
+            m.d.sync += [alarm.eq(1), calm.eq(0)]
 
     def _connect(self, m: Module, chain: CoxRowerArray, i: int) -> None:
         """Connect the operands, the words of stream k and the results of rower i to the ports."""

@@ -175,6 +175,7 @@ class Row(wiring.Component):
         w, c = shape.w, shape.columns
         super().__init__({
             "control": In(word), "x": In(sources * w * c), "ring_in": In(shape.hat_bits), "ring": Out(shape.hat_bits),
+            **({"first": Out(shape.hat_bits)} if shape.checked else {}),
             "w_out": Out(shape.channels_per_rower * w * c), "zeta_out": Out(shape.channels_per_rower * w * c),
         })  # fmt: skip
 
@@ -215,6 +216,8 @@ class Row(wiring.Component):
         m.d.sync += places[0].eq(Mux(local.load, loaded, self.ring_in))
         m.d.sync += [places[k].eq(places[k - 1]) for k in range(1, shape.channels_per_rower)]
         m.d.comb += self.ring.eq(places[-1])
+        if shape.checked:
+            m.d.comb += self.first.eq(places[0])
         return m
 
 
@@ -255,6 +258,8 @@ class CoxRowerArray:
         self._contents = constants.contents(blank=loadable)
         self._sources = control.word.h_source + loadable
         self._rows: list[Row] = []
+        self.check: Rower | None = None
+        """The rower of the redundant modulus of a check."""
         p, shape = control.program, control.program.shape
         shared = shape.of(Kind.SHARE)
         v = shape.maker(Kind.REDUCE, shared[0].reads[0]) if shared else None
@@ -265,7 +270,7 @@ class CoxRowerArray:
     def build(self, m: Module, connect: Callable[[int], None]) -> None:
         """Add all parts to a module. ``connect`` is called with the number of each rower, to connect its `outside` and
         `result`."""
-        shape, word, depth = self._program.shape, self._control.word, self._control.depth
+        shape, word = self._program.shape, self._control.word
         per_branch = max(1, 8 // shape.columns)
         branch: Branch | None = None
         for r in range(shape.rows):
@@ -273,7 +278,7 @@ class CoxRowerArray:
                 m.submodules[f"branch{r // per_branch}"] = branch = Branch(word)
                 m.d.comb += branch.i.eq(self._control.signal)
             members = range(r * shape.columns, (r + 1) * shape.columns)
-            rowers = [Rower(shape, shape.u[i], self._contents[i], depth, word, self._sources) for i in members]
+            rowers = [self._rower(i) for i in members]
             row = Row(shape, rowers, word, self._sources)
             m.submodules[f"row{r}"] = row
             assert branch is not None
@@ -283,25 +288,47 @@ class CoxRowerArray:
                 connect(i)
         for r, row in enumerate(self._rows):
             m.d.comb += row.ring_in.eq(self._rows[r - 1].ring)
+        if shape.checked:
+            self._beside(m)
+            connect(shape.rowers)
         if shape.redundant:
             self._share(m)
         else:
             self._cox(m)
 
+    def _rower(self, i: int) -> Rower:
+        control, shape = self._control, self._program.shape
+        return Rower(shape, shape.u_of(i), self._contents[i], control.depth, control.word, self._sources)
+
+    def _beside(self, m: Module) -> None:
+        """The rower of the check: it reads the ring as the rowers of row 0 do, and nothing reads it but the check. Its
+        control words have a register of their own."""
+        m.submodules.check_branch = branch = Branch(self._control.word)
+        m.submodules.check_rower = self.check = self._rower(self._program.shape.rowers)
+        m.d.comb += [
+            branch.i.eq(self._control.signal),
+            self.check.control.eq(branch.o),
+            self.check.ring.eq(self._rows[0].first),
+        ]
+
     def outside(self, i: int) -> Value:
         """The input of rower i for words from outside."""
         shape = self._program.shape
+        if self.check and i == shape.rowers:
+            return self.check.x
         return self._rows[i // shape.columns].x.word_select(i % shape.columns, self._sources * shape.w)
 
     def result(self, i: int, place: int) -> tuple[Value, Value]:
         """The result words of rower i over A and over B, for its channel number ``place``."""
         shape = self._program.shape
+        if self.check and i == shape.rowers:
+            return self.check.w_out.word_select(place, shape.w), self.check.zeta_out.word_select(place, shape.w)
         row, k = self._rows[i // shape.columns], i % shape.columns * shape.channels_per_rower + place
         return row.w_out.word_select(k, shape.w), row.zeta_out.word_select(k, shape.w)
 
     def registers(self, core: Multiplier) -> dict[str, Signal | list[Signal]]:
         """For each unit the registers in which an operation leaves its result: of all rowers, rows, or the machine."""
-        rowers = [rower for row in self._rows for rower in row.rowers]
+        rowers = [*(rower for row in self._rows for rower in row.rowers), *([self.check] if self.check else [])]
         places = range(self._program.shape.channels_per_rower)
         return {
             "multiplier": [rower.product for rower in rowers],

@@ -30,6 +30,7 @@ class Shape:
     then of its b_i. ``fraction``: t of the cox; ``offset``: its d, in units of 2^-t. ``numbered``: a slot machine: its
     numbers stay in the rowers, and an operation computes x y + v z. ``block``: DSP block of the multipliers. With a
     redundant modulus, which the last rower serves in place of both of its moduli, h is at most ``offset``.
+    ``checked``: one rower more, outside of the ring, computes every product modulo 2^w too (`kbe`).
     """
 
     w: int
@@ -40,11 +41,29 @@ class Shape:
     numbered: bool = False
     block: DspBlock = DSP18
     method: Method = Method.MONTGOMERY
+    checked: bool = False
 
     @property
     def rowers(self) -> int:
-        """Number of rowers."""
+        """Number of rowers in the ring."""
         return len(self.u)
+
+    @property
+    def all_rowers(self) -> range:
+        """The numbers of all rowers: those in the ring, then that of the check."""
+        return range(self.rowers + self.checked)
+
+    def u_of(self, i: int) -> tuple[int, ...]:
+        """The u of the moduli of rower i."""
+        return self.u[i] if i < self.rowers else (0,) * len(self.u[0])
+
+    def row_of(self, i: int) -> int:
+        """The row whose first register of the ring rower i reads."""
+        return i // self.columns if i < self.rowers else 0
+
+    def channel(self, i: int, k: int) -> int:
+        """The place of the k-th channel of rower i in each of the `Tables`; the channels of the check are the last."""
+        return k * self.rowers + i if i < self.rowers else self.n + k
 
     @property
     def channels_per_rower(self) -> int:
@@ -156,16 +175,18 @@ class Shape:
 
     def places(self, i: int) -> tuple[list[int], list[int]]:
         """The places of rower i's words in a number: over A, then over B. A redundant modulus has one word, the last
-        over A."""
+        over A, for all channels of its rower."""
+        if i == self.rowers:
+            return [self.n] * self.channels_per_rower, [self.n] * self.channels_per_rower
         over_a = range(i, self.n, self.rowers)
         if self.redundant and i == self.rowers - 1:
             return [*over_a], [*over_a]
-        return [*over_a], [self.n + k for k in over_a]
+        return [*over_a], [self.n + self.checked + k for k in over_a]
 
     @property
     def number_words(self) -> int:
         """Words of a number."""
-        return 2 * self.n - self.redundant
+        return 2 * self.n - self.redundant + self.checked
 
     @property
     def loop(self) -> bool:

@@ -29,7 +29,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import floor
 
-from modmill.contract import ResiduePair, UnsupportedError
+from modmill.contract import UnsupportedError
 from modmill.design import Design, Source
 from modmill.designs.cox_rower.constants import Tables
 from modmill.designs.cox_rower.kbe import Params, RnsMontgomery, dealt_alike, tables
@@ -93,10 +93,6 @@ class ShenoyKumaresan(RnsMontgomery):
     """The machine for one modulus. A number is its residues over A, that modulo 2^w, then its x~_j over B."""
 
     params: RedundantParams
-
-    @property
-    def representation(self) -> ResiduePair:
-        return ResiduePair(self.params.over_a, self.params.b)
 
     def tables(self, *, plain: bool = False) -> Tables:
         q, made = self.params, tables(self.p, self.params, plain=plain)

@@ -25,11 +25,10 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from modmill.contract import ALARM
 from modmill.engines.machine.cluster import machine_of
 from modmill.rtl.delay import later
 
-ALARM = "o_alarm"
-"""Output that is high from the cycle on in which a difference was found, until the reset."""
 LATENCY = 2
 """Cycles from a word at the first engine's output to the same word at o."""
 RESET_LATER = 1

@@ -37,9 +37,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from modmill.contract import ALARM
 from modmill.engines.machine.io_register import ROUND, NumberRegister
 from modmill.engines.machine.layout import COUNT_BITS, PACK, SETUP
-from modmill.engines.machine.lockstep import ALARM
 from modmill.engines.machine.program_memory import chosen
 from modmill.engines.machine.sequencer import Sequencer
 from modmill.engines.machine.word_register import WordRegister

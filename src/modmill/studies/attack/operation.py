@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from modmill.contract import UnsupportedError
+from modmill.contract import ALARM, UnsupportedError
 from modmill.cores.built import BuiltEngine, Message
 from modmill.cores.ecc import machine as ecc
 from modmill.cores.ecc.samples import drawn, expected
 from modmill.cores.folder import kind_of
 from modmill.cores.rsa import machine as rsa
 from modmill.cores.rsa.circuit import read_any
-from modmill.engines.machine.lockstep import ALARM
 from modmill.flow.tools import ToolError
 from modmill.numbers.shown import shortened
 from modmill.studies.attack.faults import Attacked
