@@ -60,6 +60,23 @@ def test_a_core_with_a_check(form):
     assert any("port o_alarm is missing" in line for line in rtl_faults(without, core.contract))
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "caught"),
+    [
+        (r"assign o_alarm = [^;]*;", "assign o_alarm = 1'h0;", "wrong, and no alarm: "),
+        (r"assign o_alarm = alarm \| ~calm \| ", "assign o_alarm = ", "o_alarm low again without a reset"),
+        (r"assign o_alarm = ([^;]*);", r"assign o_alarm = 1'h1;", "o_alarm high"),
+    ],
+)
+def test_an_alarm_that_is_removed_is_noticed_by_the_check_of_a_core(right, wrong, caught):
+    """The planted fault: no alarm, one that does not stay, and one without a reason."""
+    core, report = build("kbe", 29, "native", n=1, w=12, check=True), Report("core")
+    text, count = re.subn(right, wrong, core.verilog)
+    assert count == 1
+    verify(core, text, report, effort=replace(SHORT, starts=2, cuts=1, corners=8, chain=2, randoms=8))
+    assert report.failures and caught in report.failures[0]
+
+
 def test_a_core_without_a_check_has_no_alarm():
     core = build("kbe", 29, n=1, w=12)
     assert ALARM not in core.verilog + str(core.record()) and "check" not in core.fitted.settings

@@ -38,7 +38,7 @@ SECONDS = 300.0
 
 _UNKNOWN_CYCLES = 64  # a run ends after this number of cycles with x on i_ready, k_ready or o_valid
 _STALLS = 1021  # length of the pattern of stalls in cycles; a prime, so that no schedule divides it
-_DROPPED, _CHANGED, _UNASKED, _AFTER_RESET, _BEFORE_MODULUS, _BEFORE_RESULTS, _ALARM = FAULTS
+_DROPPED, _CHANGED, _UNASKED, _AFTER_RESET, _BEFORE_MODULUS, _BEFORE_RESULTS, _ALARM, _FELL = FAULTS
 
 
 @dataclass(frozen=True)
@@ -213,6 +213,8 @@ class _Watch:
                 self._fault(f"{name} is {bit}", cycle)
         if alarm:
             self._fault(_ALARM, cycle)
+        elif _ALARM in self._faults:
+            self._fault(_FELL, cycle)
         seen = self._run
         offered = len(seen.accepted) + i_valid
         if len(seen.offered) < offered:

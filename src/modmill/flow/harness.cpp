@@ -12,7 +12,7 @@ constexpr uint64_t DRAIN_CYCLES = 16;
 
 enum Fault {
     VALID_DROPPED, RESULT_CHANGED, RESULT_WITHOUT_OPERAND, VALID_AFTER_RESET, OPERANDS_BEFORE_MODULUS,
-    MODULUS_BEFORE_RESULTS, ALARM, FAULTS
+    MODULUS_BEFORE_RESULTS, ALARM_HIGH, ALARM_FELL, FAULTS
 };
 
 struct Random {
@@ -113,7 +113,9 @@ public:
 
     void sample(uint64_t cycle) {
         if (cycle == 0 && o_valid) fault(VALID_AFTER_RESET, cycle);
-        if (o_alarm) fault(ALARM, cycle);
+        if (o_alarm) fault(ALARM_HIGH, cycle);
+        if (alarmed && !o_alarm) fault(ALARM_FELL, cycle);
+        alarmed = o_alarm;
         const uint64_t offered = job->accepted_count + (i_valid ? 1 : 0);
         if (k_valid && k_ready) {
             if (job->taken_count != job->accepted_count) fault(MODULUS_BEFORE_RESULTS, cycle);
@@ -280,7 +282,7 @@ private:
     uint32_t pause = 0, stalled = 0, word_pause = NOT_DECIDED;
     bool offering_word = false;
     bool presenting = false, decided = false, until_valid = false;
-    bool waiting = false, draining = false, finished = false;
+    bool waiting = false, draining = false, finished = false, alarmed = false;
     uint32_t held[R_WORDS] = {};
     uint64_t quiet = 0, longest = 0, drained_at = 0;
 };

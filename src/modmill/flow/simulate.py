@@ -27,9 +27,10 @@ FAULTS = (
     "o_valid high straight after reset",
     "operands accepted before the modulus was loaded",
     "a word of the modulus accepted before all results were taken",
-    "o_alarm high",
+    ALARM_HIGH := f"{ALARM} high",
+    ALARM_FELL := f"{ALARM} low again without a reset",
 )
-"""Violations of the handshake, and an alarm."""
+"""Violations of the handshake; an alarm, and one that does not stay."""
 
 
 @dataclass(frozen=True)

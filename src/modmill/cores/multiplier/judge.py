@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from modmill.contract import Contract
 from modmill.cores.multiplier.operands import Product
-from modmill.flow.simulate import Run
+from modmill.flow.simulate import ALARM_HIGH, Run
 
 
 def values(contract: Contract, products: Sequence[Product], run: Run) -> Iterator[str]:
@@ -26,6 +27,14 @@ def values(contract: Contract, products: Sequence[Product], run: Run) -> Iterato
         elif result >= limit:
             bound = f"right modulo p but not below the bound {contract.result_bound} p"
             yield f"product {k}: {what} gave {result:#x}, {bound}"
+
+
+def alarm(contract: Contract, product: Product, run: Run) -> Iterator[str]:
+    """Yield a fault if a product with a wrong word raised no alarm, and gave a wrong result; if an alarm did not stay;
+    and violations of the handshake."""
+    raised = [line for line in run.violations if line.startswith(ALARM_HIGH)]
+    others = replace(run, violations=[line for line in run.violations if line not in raised])
+    yield from others.violations if raised else values(contract, [product], others)
 
 
 def latency(contract: Contract, run: Run) -> Iterator[str]:

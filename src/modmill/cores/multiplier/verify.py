@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from modmill.contract import ALARM, PORTS, Contract
+from modmill.contract import ALARM, PORTS, Contract, ResiduePair
 from modmill.cores.digests import emitted_size
 from modmill.cores.multiplier import four_state as four_states
 from modmill.cores.multiplier import judge, operands
@@ -171,6 +171,7 @@ def verify(
     - first operands in each cycle after resets of 1, 3 and 40 cycles; runs that a reset interrupts
     - if results can be operands without limit, chains of dependent products
     - if the modulus is loaded, other moduli and those of ``loaded``, one after another
+    - if the core has an alarm and numbers are residues: operands with one wrong word
 
     ``vectors``: number of random products, by default as ``effort`` says. ``effort`` limits the simulations.
     ``four_state``: also the check of `four_state`, with initial values. Raises
@@ -271,6 +272,7 @@ class _Bench:
             lambda: self._stream("with stalls", edge, [], 0.0, 0.6),
             lambda: self._holds([*edge[:OTHER], *free[:OTHER]]),
             lambda: self._waits([*edge[:OTHER], *free[:OTHER]]),
+            lambda: self._alarms(free[:OTHER] or edge[:OTHER]),
             lambda: self._moduli([*edge[: OTHER // 2], *free[: OTHER // 2]], others),
             self._chains,
         ):
@@ -403,6 +405,22 @@ class _Bench:
         for run in self._judged("with long pauses", "after pauses", (products, products), gap=0.9):
             if self._at_once:
                 self._note("with long pauses", judge.waits(self._contract, run))
+
+    def _alarms(self, products: Sequence[Product]) -> None:
+        """For a core with an alarm and numbers as residues: operands with one wrong word, each word in turn."""
+        form = self._contract.operand
+        if not self._contract.alarm or not isinstance(form, ResiduePair):
+            return
+        for place, product in zip(range(len(form.moduli)), itertools.cycle(products), strict=False):
+            wrong = [form.unpack(port) for port in (product.a, product.b)]
+            for words in wrong:
+                words[place] ^= 1
+            a, b = map(form.pack, wrong)
+            runs = self._pair([replace(product, a=a)], [replace(product, b=b)], place)
+            for letter, run in zip("ab", runs, strict=True):
+                label = f"word {place} of i_{letter} wrong, and no alarm"
+                self._note(label, judge.alarm(self._contract, product, run))
+            self._report.counts["with a wrong word"] += 2
 
     def _moduli(self, own: list[Product], others: Sequence[tuple[Contract, list[Product]]]) -> None:
         """Several moduli one after another in the same core; the core's own before, between and after."""

@@ -15,6 +15,12 @@ A base extension multiplies its operand by |B_j^-1| first. Residues over B are t
 first extension has no cox. It returns Q + h A with an unknown h <= n; the proof of the bases includes this. The second
 extension is exact. A product takes 2 n + 5 multiplications in every rower. With several products in flight the
 interval is 2 n + 5 cycles. With n / m rowers each serves m channels of each base and multiplies m (2 n + 5) times.
+
+With a check one rower more, for r = 2^w, gets the same control words and computes the result modulo r twice:
+    S_r = x_r y_r |A^-1| + sum xi_i |p a_i^-1|     in the first extension
+    T_r = sum zeta_j |B_j| - h |B|                 in the second
+Since r exceeds every a_i, and B is odd, they differ for every wrong word of one channel that does harm, except w_i,
+which the next product finds. The proof is in docs/designs/kbe.md.
 """
 
 from __future__ import annotations
