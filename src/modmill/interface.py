@@ -38,23 +38,26 @@ class SlotMachine(wiring.Component):
     q    a slot whose number is requested; the numbers leave at o, in order
     k    words that load the modulus, each of ``k`` bits, as in `multiplier_ports`
 
-    It accepts at most one operation every ``interval`` cycles and does not wait for results: an operation may read the
-    result of another that was accepted at least ``distance`` intervals earlier. ``kept``: as for `Multiplier`.
+    ``alarm``: with the output `ALARM`, which is high from a wrong result on, before that result can leave, until the
+    reset. It accepts at most one operation every ``interval`` cycles and does not wait for results: an operation may
+    read the result of another that was accepted at least ``distance`` intervals earlier. ``kept``: as for `Multiplier`.
     """
 
     kept: tuple[str, ...] = ()
     modulus_words: Sequence[int] = ()
     """The words of stream k that load the instance's modulus, not always in the order of the design's multiplier."""
 
-    def __init__(self, slot: int, number: int, *, interval: int, distance: int, k: int = 0) -> None:
-        self.interval, self.distance = interval, distance
+    def __init__(
+        self, slot: int, number: int, *, interval: int, distance: int, k: int = 0, alarm: bool = False
+    ) -> None:
+        self.interval, self.distance, self.alarm = interval, distance, alarm
         super().__init__({
             **({"k_valid": In(1), "k_ready": Out(1), "k_m": In(k)} if k else {}),
             "i_valid": In(1), "i_ready": Out(1), "i_sum": In(1),
             **{f"i_{name}": In(slot) for name in ("destination", "a", "b", "c", "e")},
             "x_valid": In(1), "x_ready": Out(1), "x_slot": In(slot), "x_number": In(number),
             "q_valid": In(1), "q_ready": Out(1), "q_slot": In(slot),
-            "o_valid": Out(1), "o_ready": In(1), "o_number": Out(number),
+            "o_valid": Out(1), "o_ready": In(1), "o_number": Out(number), **({ALARM: Out(1)} if alarm else {}),
         })  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import random
 import re
 from collections import Counter
 from dataclasses import replace
-from types import SimpleNamespace
+from itertools import product
 from typing import ClassVar
 
 import pytest
@@ -18,12 +18,18 @@ from test_cox_check import Bench
 from marks import long
 from modmill.contract import ALARM, UnsupportedError
 from modmill.cores.ecc.machine import ecc
+from modmill.cores.ecc.samples import sample
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.verify import SHORT, Report, rtl_faults, verify
+from modmill.cores.rsa.machine import engine
 from modmill.designs import design
-from modmill.designs.cox_rower import rowers
-from modmill.designs.cox_rower.multiplier import CoxRower
+from modmill.designs.cox_rower import multiplier, rowers
+from modmill.designs.cox_rower.kbe import placed
+from modmill.designs.cox_rower.operations import Kind
+from modmill.designs.cox_rower.slot_machine import CoxSlots
 from modmill.flow.simulate import Simulator, widths
+from modmill.numbers.curves.affine import Weierstrass
+from modmill.report.packaging import streams
 from modmill.rtl.memory import BlockRam
 
 P61 = 2**61 - 1
@@ -56,6 +62,8 @@ def test_a_core_with_a_check(form):
     assert report.failures == [] and report.counts["corner"] > 20
     assert core.contract.describe()["ports"][ALARM] == {"direction": "out", "width": 1}
     assert ALARM in core.record()["alarm"] and "check_rower" in core.verilog
+    maps = [each["physical"] for stream in streams(core.record()["ports"]) for each in stream["maps"]]
+    assert "o_r" in maps and ALARM not in maps, "the alarm belongs to no stream"
     without = core.verilog.replace(ALARM, "o_other")
     assert any("port o_alarm is missing" in line for line in rtl_faults(without, core.contract))
 
@@ -190,17 +198,115 @@ def test_a_word_that_changes_where_it_is_stored_is_found(name, p, settings, flip
 
 
 def test_a_check_that_is_removed_is_noticed(flipping, monkeypatch):
-    """The planted fault: the residue of one extension is compared with itself."""
-    compare = CoxRower._compare
-    one = lambda check: SimpleNamespace(w_out=check.zeta_out, zeta_out=check.zeta_out)  # noqa: E731
-    monkeypatch.setattr(CoxRower, "_compare", lambda self, m, check: compare(self, m, one(check)))
+    """The planted fault: a difference raises nothing."""
+    monkeypatch.setattr(multiplier, "raise_alarm", lambda *_: None)
     found = flips(design("kbe").fit(29, check=True, n=1, w=12))
     assert found["detected"] == 0 < found["missed"]
 
 
-@pytest.mark.parametrize("name", ["kbe", "hbe"])
-def test_machines_without_an_alarm_refuse_the_check(name):
-    with pytest.raises(UnsupportedError, match="slot machine does not check its products: take check=false"):
-        design(name).fit(P61, check=True).slot_machine(4)
-    with pytest.raises(UnsupportedError, match=f"an engine does not look at the alarm of {name}: take check=false"):
-        ecc("secp256k1", name, {"check": True, "loadable": False})
+class SlotBench:
+    """x y, then (x y) z in a slot machine that is reset before; the result is read."""
+
+    def __init__(self, f):
+        self.f, self.machine, self.reset, self.rnd = f, f.slot_machine(5), Signal(), random.Random(1)
+        form, one = f.representation, dict.fromkeys(("i_c", "i_e", "i_sum"), 0)
+        x, y, z = (self.rnd.randrange(1, f.contract("native").largest_operand + 1) for _ in "xyz")
+        self.wanted = x * y * z * f.factor**2 % f.p
+        numbers = [("x", {"x_slot": k, "x_number": form.encode(number)}) for k, number in enumerate((x, y, z))]
+        first, second = (("i", {**one, "i_destination": d, "i_a": a, "i_b": b}) for d, a, b in ((3, 0, 1), (4, 3, 2)))
+        self.steps = (*numbers, first, ("", {}), second, ("", {}), ("q", {"q_slot": 4}), ("", {}))
+
+    async def run(self, ctx, ram=None, at=0):
+        """Whether there was an alarm, the result over B modulo p, and the cycles in which rowers store words of the
+        operations. ``ram``: what it stores in cycle ``at`` changes."""
+        machine, params = self.machine, self.f.params
+        alarms, numbers, stores = [], [], []
+        p = placed(replace(params.shape, numbered=True), 0)
+        made = [p.residue(op) for op in p.shape.of(Kind.MULTIPLY, Kind.MULTIPLY_TWO, Kind.REDUCE)]
+        made += [p.start(op) for op in p.shape.of(Kind.COX)]
+
+        async def tick():
+            now = len(alarms)
+            if ram:
+                ctx.set(ram.flip, self.rnd.randrange(1, 1 << params.a.w) if now == at else 0)
+            numbers.extend([ctx.get(machine.o_number)] * ctx.get(machine.o_valid))
+            alarms.append(ctx.get(machine.o_alarm))
+            await ctx.tick()
+
+        ctx.set(self.reset, 1)
+        await ctx.tick().repeat(self.f.power_up)
+        ctx.set(self.reset, 0), ctx.set(machine.o_ready, 1)
+        for stream, values in self.steps:
+            for name, value in values.items():
+                ctx.set(getattr(machine, name), value)
+            if not stream:
+                for _ in range((machine.distance + 2) * machine.interval):
+                    await tick()
+                continue
+            valid, ready = (getattr(machine, f"{stream}_{name}") for name in ("valid", "ready"))
+            ctx.set(valid, 1)
+            while not ctx.get(ready):
+                await tick()
+            stores.extend(len(alarms) + at - (p.origin - 1) for at in made if stream == "i")
+            await tick()
+            ctx.set(valid, 0)
+        words = self.f.representation.unpack(numbers[0])
+        return any(alarms), params.b.from_gammas(words[-params.b.n :]) % self.f.p, stores
+
+    def flips(self):
+        """The outcomes of runs in which one word changes where it is stored: each word of both operations, in each
+        rower."""
+        FlippingRam.made.clear()
+        found = Counter()
+
+        async def testbench(ctx):
+            alarm, result, stores = await self.run(ctx)
+            assert not alarm and result == self.wanted
+            for ram, at in product(FlippingRam.made, stores):
+                alarm, result, _ = await self.run(ctx, ram, at)
+                found["detected" if alarm else "right" if result == self.wanted else "missed"] += 1
+
+        run_bench(ResetInserter(self.reset)(self.machine), testbench)
+        return found
+
+
+@pytest.mark.parametrize(("name", "p", "n"), [("kbe", 29, 2), ("hbe", 29, 2), long("kbe", P61, 5)])
+def test_the_slot_machine_checks_every_operation(name, p, n, flipping):
+    """A word that changes: the alarm, or a right result over B. s, xi, w~, zeta and h of every rower do harm, and w of
+    the first operation."""
+    found = SlotBench(design(name).fit(p, check=True, n=n, w=12 if p == 29 else 17)).flips()
+    assert found["detected"] >= 11 * n - 2 and not found["missed"]
+
+
+def test_a_check_that_is_removed_from_the_slot_machine_is_noticed(flipping, monkeypatch):
+    """The planted fault: nothing is compared."""
+    monkeypatch.setattr(CoxSlots, "_compare", lambda *_: None)
+    found = SlotBench(design("kbe").fit(29, check=True, n=2, w=12)).flips()
+    assert found["missed"] > 0 == found["detected"]
+
+
+SMALL_CURVE = Weierstrass(251, (0, 2), 271, a=1, b=4)
+
+
+def test_an_engine_has_the_alarm_of_its_slot_machine():
+    """Right results raise none; one bit of a constant in a block RAM does, and zeros leave. Without the comparison they
+    are wrong."""
+    core = ecc(SMALL_CURVE, "kbe", {"check": True, "w": 12}, threads=1)
+    assert core.alarmed and core.numbered and ALARM in core.record()["ports"]
+    pairs = sample(SMALL_CURVE, "multiply", core.bits, 2)
+    runs, results = [run for run, _ in pairs], [found for _, found in pairs]
+    assert core.simulate("multiply", runs).results == results
+    constants = re.finditer(r"block_ram_12x\d+[^;]*?\.INIT\(\d+'h[0-9a-f]+([0-9a-f])\)", core.verilog)
+    wrong = [core.verilog[: at.start(1)] + at[1].translate(OTHER) + core.verilog[at.end(1) :] for at in constants]
+    found = [replace(core, stored=text).simulate("multiply", runs).results for text in wrong]
+    zeros = [(0, 0)] * len(runs)
+    assert sorted(found) == sorted([zeros, results]), "the rower of the check has no use for its xi"
+    text, count = re.subn(r"assign o_alarm = [^;]*check\d[^;]*;", "assign o_alarm = 1'h0;", wrong[found.index(zeros)])
+    assert count == 1
+    removed = replace(core, stored=text).simulate("multiply", runs).results
+    assert removed not in (zeros, results), "a check that is removed is not noticed"
+
+
+def test_an_engine_beside_the_multiplier_refuses_the_check():
+    with pytest.raises(UnsupportedError, match="check=true must keep its numbers in a slot machine: take check=false"):
+        engine("hbe", width=61, settings={"check": True}, io="montgomery")

@@ -8,6 +8,7 @@ import pytest
 from bench import operands
 
 from components import run_bench
+from marks import long
 from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.numbers.moduli import parse_modulus
@@ -31,6 +32,7 @@ def simulate(machine, work, limit=20_000):
             nonlocal cycle
             cycle += 1
             assert cycle < limit
+            assert not machine.alarm or not ctx.get(machine.o_alarm), "an alarm"
             if ctx.get(machine.o_valid):
                 seen.append(ctx.get(machine.o_number))
             await ctx.tick()
@@ -64,10 +66,13 @@ def named_numbers(f):
     return [form.encode(0), form.encode(one), form.encode(f.p - one)]
 
 
-@pytest.mark.parametrize("modulus", ["2^61-1", "secp256k1"])
+@pytest.mark.parametrize(
+    ("modulus", "settings"),
+    [("2^61-1", {}), ("2^61-1", {"check": True}), ("secp256k1", {}), long("P-256", {"check": True})],
+)
 @pytest.mark.parametrize("name", ["kbe", "hbe"])
-def test_operations_follow_one_another_every_interval(name, modulus):
-    f = fitted(name, modulus)
+def test_operations_follow_one_another_every_interval(name, modulus, settings):
+    f = fitted(name, modulus, **settings)
     machine = f.slot_machine(NUMBERS)
     rnd = random.Random(name)
     contract = f.contract("native")

@@ -150,8 +150,11 @@ class BuiltEngine(ABC):
         forms = self.fitted.engine_forms
         if self.io not in forms:
             raise UnsupportedError(f"an engine around {self.design} takes --io {' or '.join(forms)}, not {self.io}")
-        if self.fitted.alarm:
-            raise UnsupportedError(f"an engine does not look at the alarm of {self.design}: take check=false")
+        if self.fitted.alarm and not self.numbered:
+            raise UnsupportedError(
+                f"an engine around {self.design} with check=true must keep its numbers in a slot machine: take "
+                "check=false, or io native and rowers=0"
+            )
         is_separate(self.bus_clock, self.bus)
         if self.bus:
             find_bus(self.bus)
@@ -229,7 +232,7 @@ class BuiltEngine(ABC):
     def _netlist(self) -> str:
         source = find_design(self.design).source.part
         machine = lambda name: emit.netlist(self.coprocessor, name, source)  # noqa: E731
-        own = ALARM if self.check_result else ""
+        own = ALARM if self.check_result or self.fitted.alarm else ""
         made = partial(assembled, machine, emit.netlist, of=self.packets, power_up=self.contract.power_up, alarm=own)
         if not self.lockstep:
             return made(top=self.top)
@@ -413,7 +416,7 @@ class BuiltEngine(ABC):
     @property
     def alarmed(self) -> bool:
         """Whether it has the output `ALARM`."""
-        return self.lockstep or self.check_result
+        return self.lockstep or self.check_result or self.fitted.alarm
 
     @property
     def waits(self) -> int:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
-from modmill.engines.machine.lockstep import ALARM
+from modmill.contract import ALARM
 from modmill.flow.constant_time import ConstantTime, dependent, path_to, require_clock, users_of
 from modmill.flow.gates import Gates
 from modmill.flow.integers import Integers

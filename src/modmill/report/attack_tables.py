@@ -98,7 +98,8 @@ def _table(head: Sequence[str], texts: int, lines: Sequence[list[str]]) -> str:
 
 def protection(about: Mapping[str, Any]) -> str:
     """The options that protect an engine, or "none"."""
-    return ", ".join(f"`--{name.replace('_', '-')}`" for name in PROTECTIONS if about.get(name)) or "none"
+    names = [f"`--{name.replace('_', '-')}`" for name in PROTECTIONS if about.get(name)]
+    return ", ".join([*names, *["`--set check=true`"] * bool(about.get("parameters", {}).get("check"))]) or "none"
 
 
 def _place(row: Row) -> tuple[Any, ...]:

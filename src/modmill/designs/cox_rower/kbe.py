@@ -251,10 +251,8 @@ class RnsMontgomery(DesignInstance):
         """The machine with ``numbers`` slots, which adds two products before it reduces them.
 
         Raises UnsupportedError if the bases are too small for two products, if a rower serves several channels, if the
-        block RAMs are too small, if there is no schedule with the interval that was set, or with a check.
+        block RAMs are too small, or if there is no schedule with the interval that was set.
         """
-        if self.params.checked:
-            raise UnsupportedError("the slot machine does not check its products: take check=false")
         if self.params.proof.largest_products < 2:
             raise UnsupportedError(
                 f"the bases suffice for one product before a reduction, not for two; take n = {self.params.a.n + 1}"

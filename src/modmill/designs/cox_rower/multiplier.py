@@ -27,7 +27,7 @@ from modmill.designs.cox_rower.chart import chart
 from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, announce
 from modmill.designs.cox_rower.operations import Kind
-from modmill.designs.cox_rower.rowers import CoxRowerArray, Rower
+from modmill.designs.cox_rower.rowers import CoxRowerArray, raise_alarm
 from modmill.designs.cox_rower.schedule import Program, memory_plan
 from modmill.designs.cox_rower.shape import OPERAND, TREE
 from modmill.interface import Multiplier
@@ -179,17 +179,11 @@ class CoxRower(Multiplier):
         chain = CoxRowerArray(control, self._constants, loadable)
         chain.build(m, lambda i: self._connect(m, chain, i))
         if chain.check:
-            self._compare(m, chain.check)
+            differ = chain.check.w_out != chain.check.zeta_out  # the two residues modulo 2^w of the result
+            raise_alarm(m, self.o_alarm, self.o_valid & differ)
         registers = chain.registers(self)
         self.probes = [(step.name, registers[step.unit], step.end) for step in chart(p).steps]
         return m
-
-    def _compare(self, m: Module, check: Rower) -> None:
-        """Raise the alarm, which is held twice, complemented, if the two residues modulo 2^w of a result differ."""
-        alarm, calm = Signal(name="alarm"), Signal(name="calm", init=1)
-        m.d.comb += self.o_alarm.eq(alarm | ~calm | (self.o_valid & (check.w_out != check.zeta_out)))
-        with m.If(self.o_alarm):
-            m.d.sync += [alarm.eq(1), calm.eq(0)]
 
     def _connect(self, m: Module, chain: CoxRowerArray, i: int) -> None:
         """Connect the operands, the words of stream k and the results of rower i to the ports."""

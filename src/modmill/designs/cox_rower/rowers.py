@@ -229,6 +229,14 @@ def _places(shape: Shape, name: str) -> list[Signal]:
     ]
 
 
+def raise_alarm(m: Module, alarm: Signal, wrong: Value) -> None:
+    """Set ``alarm`` from ``wrong`` on until the reset; it is held twice, complemented."""
+    held, calm = Signal(name="alarm"), Signal(name="calm", init=1)
+    m.d.comb += alarm.eq(held | ~calm | wrong)
+    with m.If(alarm):
+        m.d.sync += [held.eq(1), calm.eq(0)]
+
+
 class Branch(wiring.Component):
     """One register of the tree that carries the control word."""
 

@@ -26,7 +26,7 @@ from modmill.designs.cox_rower import operations
 from modmill.designs.cox_rower.constants import Constants, Tables
 from modmill.designs.cox_rower.control import Control, Phase, announce
 from modmill.designs.cox_rower.operations import Kind
-from modmill.designs.cox_rower.rowers import CoxRowerArray
+from modmill.designs.cox_rower.rowers import CoxRowerArray, Rower, raise_alarm
 from modmill.designs.cox_rower.schedule import BLOCK_WORDS, Program
 from modmill.designs.cox_rower.shape import OPERAND, TREE
 from modmill.interface import SlotMachine
@@ -49,14 +49,15 @@ class UnderWay:
 
 
 class CoxSlots(SlotMachine):
-    """The machine with ``numbers`` slots. A number at its ports is a `ResiduePair`: words over A, then over B.
+    """The machine with ``numbers`` slots. A number at its ports is a `ResiduePair`: words over A, then over B. A
+    ``checked`` shape compares the two residues modulo 2^w of every operation, and has the output o_alarm.
 
     Timing does not depend on numbers or slots. Cost: that of `CoxRower`, and registers for the slot numbers of the
     operations in flight. Latency: the cycles of ``distance`` intervals from an operation to the first one that can use
     its result. Raises UnsupportedError if the block RAMs are too small for the numbers.
     """
 
-    kept = ("row", "rower", "branch")
+    kept = ("row", "rower", "branch", "check_rower")
 
     def __init__(self, p: Program, tables: Tables, numbers: int, *, loadable: bool = False) -> None:
         if not p.shape.numbered:
@@ -67,10 +68,11 @@ class CoxSlots(SlotMachine):
         self._plan()
         super().__init__(
             self._slot_bits,
-            2 * p.shape.n * p.shape.w,
+            p.shape.number_words * p.shape.w,
             interval=p.interval,
             distance=p.distance,
-            k=p.shape.rowers * p.shape.w if loadable else 0,
+            k=len(p.shape.all_rowers) * p.shape.w if loadable else 0,
+            alarm=p.shape.checked,
         )
         self.modulus_words = self._constants.modulus_words() if loadable else ()
 
@@ -113,6 +115,8 @@ class CoxSlots(SlotMachine):
         # ---- rows, control tree, ring and cox
         chain = CoxRowerArray(control, self._constants, loadable)
         chain.build(m, lambda i: self._connect(m, chain, i, control.word.h_source - 2))
+        if chain.check:
+            self._compare(m, phase, chain.check, under_way)
         return m
 
     def _under_way_registers(self, m: Module, phase: Phase, take: Signal) -> UnderWay:
@@ -191,12 +195,27 @@ class CoxSlots(SlotMachine):
             control.put("word", p.start(op), self._number(q_slot, numbers[op.result][1]))
             control.put(f"out_{op.result.letter}", p.start(op) + OPERAND - 1, going)
 
+    def _compare(self, m: Module, phase: Phase, check: Rower, under_way: UnderWay) -> None:
+        """Compare the two residues modulo 2^w of every operation, when the second one leaves the fold."""
+        p = self._program
+        zeta, w = (p.residue(op) for op in p.shape.of(Kind.REDUCE))
+        first, second = Signal(name="check_first"), Signal(name="check_second")
+        m.d.sync += [first.eq(phase.at(zeta - 1)), second.eq(phase.at(w - 1))]
+        count = 1 + (w - zeta - 1) // p.interval
+        held = [Signal(p.shape.w, name=f"check{k}", reset_less=True) for k in range(count)]
+        with m.If(first):
+            m.d.sync += [one.eq(before) for one, before in zip(held, [check.residue, *held], strict=False)]
+        there = under_way.full[(w - p.origin) // p.interval]
+        raise_alarm(m, self.o_alarm, second & there & (held[-1] != check.residue))
+
     def _connect(self, m: Module, chain: CoxRowerArray, i: int, unused: int) -> None:
         """Connect the number ports and stream k to rower i."""
-        w, n = self._program.shape.w, self._program.shape.n
-        parts: list[Value] = [self.x_number.word_select(i, w), self.x_number.word_select(n + i, w)]
+        w, ((a,), (b,)) = self._program.shape.w, self._program.shape.places(i)
+        parts: list[Value] = [self.x_number.word_select(a, w), self.x_number.word_select(b, w)]
         parts += [Const(0, unused * w)]
         parts += [self.k_m.word_select(i, w)] if self._loadable else []
         m.d.comb += chain.outside(i).eq(Cat(*parts))
         over_a, over_b = chain.result(i, 0)
-        m.d.comb += [self.o_number.word_select(i, w).eq(over_a), self.o_number.word_select(n + i, w).eq(over_b)]
+        if a != b:
+            m.d.comb += self.o_number.word_select(a, w).eq(over_a)
+        m.d.comb += self.o_number.word_select(b, w).eq(over_b)

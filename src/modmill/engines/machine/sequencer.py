@@ -16,6 +16,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from modmill.contract import ALARM
 from modmill.engines.machine.datapath import FieldUnit
 from modmill.engines.machine.layout import (
     COUNT_BITS,
@@ -60,7 +61,7 @@ class Sequencer(wiring.Component):
     conditional subtractions; hold it until ``s_ready`` is high. ``s_ask`` reads the slot ``s_read``; hold it until
     ``s_valid`` is high and ``s_q`` has the number. ``d_write`` stores a word of digits. Keep ``programme``, the number
     of the program, and ``passes`` of the loop (if the layout is ``counted``) constant while busy. A run takes
-    ``cycles`` cycles from ``start``, independent of operands and digits.
+    ``cycles`` cycles from ``start``, independent of operands and digits. A core with an alarm has it as an output here.
     """
 
     def __init__(self, core: Any, layout: MicrocodeLayout, *, address: int, ends: int, store: int, read: int) -> None:
@@ -75,7 +76,7 @@ class Sequencer(wiring.Component):
             "s_trim": In(len(layout.conditional_subtracts)),
             "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
             "d_write": In(1), "d_address": In(range(max(2, layout.digit_depth))), "d_data": In(PACK),
-            **({"passes": In(COUNT_BITS)} if layout.counted else {}),
+            **({"passes": In(COUNT_BITS)} if layout.counted else {}), **({ALARM: Out(1)} if core.alarm else {}),
         })  # fmt: skip
 
     def cycles(self, program: int, passes: int | None = None) -> int:

@@ -54,6 +54,8 @@ class SlotSequencer(Sequencer):
         two = later(m, later(m, e.two, "two_0"), "two")
         running = Signal()
         m.d.comb += [core.i_valid.eq(running & active), core.i_sum.eq(two)]
+        if core.alarm:
+            m.d.comb += self.o_alarm.eq(core.o_alarm)
 
         # ---- a run: it begins and ends when the machine accepts an operation
         margin = Signal(range(core.interval + 1), name=_NAMELESS)

@@ -22,7 +22,7 @@ Messages at ``i``, in words; each number is filled up to whole words and sent le
 If programs have checks, those of a thread are read before its results, and each must be 1. If one is not, ``o_alarm``
 is high from then on until the reset, and all words at ``o`` are 0; they come when they would come without an alarm.
 After a SETUP whose constants are all 0, which overwrites them, a check must be 0: then a job of zeros, which overwrites
-numbers, raises no alarm.
+numbers, raises no alarm. The alarm of a slot machine that checks its operations does the same.
 
 At the ports, numbers have the multiplier's form: binary, or residues in one vector. Binary results are in [0, p): the
 multiples 2^k p that the program's bounds require are subtracted word by word, in constant time.
@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -67,7 +67,7 @@ class Coprocessor(wiring.Component):
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
             "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1),
-            **({ALARM: Out(1)} if self.layout.checked else {}),
+            **({ALARM: Out(1)} if self.layout.checked or self.core.alarm else {}),
         })  # fmt: skip
 
     def cycles(self, program: int, passes: int | None = None) -> int:
@@ -215,14 +215,19 @@ class _Messages:
 
     def _released(self, word: Value) -> Value:
         """What leaves of the lowest word of a number: nothing but 0 after an alarm."""
-        if not self.layout.checked:
+        checked, core = self.layout.checked, self.ports.core
+        if not checked and not core.alarm:
             return word
         m = self.m
         alarm, calm = Signal(name="alarm"), Signal(name="calm", init=1)
-        with m.If(self.shared & self.shift & self.word.any()):
-            m.d.sync += self.one.eq(1)
-        raised, wrong = alarm | ~calm, later(m, word != (self.one & self.first_word), "wrong")
-        with m.If((self.compared & wrong) | raised):  # one of the two is enough
+        raised = alarm | ~calm
+        causes: Value = self.run.o_alarm if core.alarm else Const(0)
+        if checked:
+            with m.If(self.shared & self.shift & self.word.any()):
+                m.d.sync += self.one.eq(1)
+            wrong = self.compared & later(m, word != (self.one & self.first_word), "wrong")
+            causes = wrong | causes if core.alarm else wrong
+        with m.If(causes | raised):  # one of the two is enough
             m.d.sync += [alarm.eq(1), calm.eq(0)]
         m.d.comb += getattr(self.ports, ALARM).eq(raised)
         return Mux(raised, 0, word)
