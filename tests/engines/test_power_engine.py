@@ -36,7 +36,7 @@ def contract(p):
 class ToyMultiplier(loadable.Loadable):
     """The bit-serial multiplier of the trial, as a Multiplier: it accepts operands in any cycle."""
 
-    period, lead, kept = 1, 0, ()
+    period, lead, kept, alarm = 1, 0, (), False
     read_in, stands = Multiplier.read_in, Multiplier.stands
 
 
