@@ -90,7 +90,7 @@ def test_1000_jobs_in_a_row(bus, verilog, tmp_path):
 
 FAULTS = [
     ("apb", r"refused <= ~\(", "refused <= 0 & ~(", "registers"),
-    ("apb", r"differs <= word\[(\d+):0\] != varying", "differs <= 0", "refused"),
+    ("apb", r"differs <= data\w*\[(\d+):0\] != varying", "differs <= 0", "refused"),
     ("apb", r"(out_level <= rst \? 5'h00 : )state_reset \? 5'h00 : ", r"\1", "aborts"),
     ("wishbone", r"wb_cyc_i & wb_stb_i & ~wb_stall_o", "wb_stb_i & ~wb_stall_o", "no_cycle"),
     ("apb", r"key <= sum \+ i_data", "if (sum) key <= sum + i_data", "zeroises"),

@@ -17,6 +17,8 @@ word of an answer is left. Zeroising resets the device, then works, unless the a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -27,6 +29,7 @@ from modmill.buses.device import RESET_CYCLES, SPARE, WORD, Command, Device
 from modmill.buses.registers import ABORT, NUMBERS, SELFTEST, ZEROISE, RegisterMap
 from modmill.buses.script import PLACE, ScriptPlayer
 from modmill.contract import ALARM
+from modmill.rtl.counting import SerialCounter, following
 from modmill.rtl.delay import later
 from modmill.rtl.memory import BlockRam
 from modmill.rtl.one_hot import OneHot
@@ -62,9 +65,9 @@ class _Buffer:
         ]  # fmt: skip
         m.d.sync += settled.eq(Cat(~self.empty & ~sweep, settled))
         with m.If(push):
-            m.d.sync += written.eq(written + 1)
+            m.d.sync += written.eq(following(written))
         with m.If(self.pop):
-            m.d.sync += [read.eq(read + 1), settled.eq(0)]
+            m.d.sync += [read.eq(following(read)), settled.eq(0)]
         with m.If(push ^ self.pop):
             m.d.sync += self.count.eq(self.count + Mux(push if free else self.pop, Const(-1, bits + 1), 1))
         with m.If(clear):
@@ -80,7 +83,7 @@ class JobControl(wiring.Component):
     `Crossing`. Alarm: ``o_alarm``, a register or two away from one. ``irq`` is high while an enabled event stands in
     IRQ_STATUS. ``forget``: what was read is to be overwritten. ``constant``: as of `ScriptPlayer`.
 
-    Cost on ECP5: about 350 LUTs and 6 block RAMs. Latency: 8 cycles from the write of a word to the engine.
+    Cost on ECP5: about 300 LUTs and 6 block RAMs, scripts included. Latency: 8 cycles from the write of a word to the engine.
     """
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:
@@ -103,6 +106,7 @@ class JobControl(wiring.Component):
         self._machine = machine = OneHot(m, "state")
         self._resets = machine.ongoing("RESET")
         self._error, self._cause = Signal(name="error"), Signal(4, name="cause")
+        self._counted = Signal(name="message_counted")
         self._loaded = Signal(name="loaded", init=self._device.setup is None)
         self._filled = Signal(name="filled")
         self._faults: list[tuple[str, Value]] = []
@@ -110,13 +114,14 @@ class JobControl(wiring.Component):
         m.submodules.script = self._script = ScriptPlayer(self._device, self._registers)
         m.d.comb += [self._script.place.eq(self.place), self.constant.eq(self._script.constant)]
         self._data = Signal(WORD, name="word")  # of the bus or the script
-        m.d.comb += self._data.eq(Mux(self._script.playing, self._script.data, self.data))
+        m.d.comb += self._data.eq(self._script.data | Mux(self._script.playing, 0, self.data))
         self._word = later(m, self._data, "word_kept")
         m.d.comb += self._script.expected.eq(self._word)
         self._marks = [Signal(name=name) for name in ("every", "closes")][: 2 * (self._device.machines > 1)]
         width = WORD + len(self._marks)
         self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping, width, free=True)
         self._out = _Buffer(m, "out", self._device.out_words, self._resets, self._script.sweeping)
+        self._jobs = SerialCounter(m, WORD, "jobs")
         self._feed(m)
         self._collect(m)
         self._message(m)
@@ -140,11 +145,11 @@ class JobControl(wiring.Component):
         words, script = self._out, self._script
         shown = words.there & ~script.playing
         readable = later(m, shown, "readable")  # in time: reads are 6 cycles apart
-        near_end = later(m, words.count >= self._device.out_words - SPARE, "near_end")
+        near_end = later(m, words.full | words.count[SPARE.bit_length() - 1 : -1].all(), "near_end")
         taken = self.o_valid & self.o_ready
         word, last = later(m, self.o_data, "answer"), Signal(name="last")
         m.d.comb += [
-            self.o_ready.eq(self._machine.ongoing("BUSY") & ~near_end & ~last), words.data.eq(word),
+            self.o_ready.eq(self._machine.ongoing("BUSY") & ~near_end & ~last & ~self._jobs.busy), words.data.eq(word),
             words.pop.eq((self.read_data_out & readable) | script.pop),
             self.value_data_out.eq(Mux(shown, words.word, 0)),
             script.there.eq(words.there), script.answer.eq(words.word),
@@ -172,23 +177,20 @@ class JobControl(wiring.Component):
         """Count the words of a message and refuse those that do not belong."""
         device, machine = self._device, self._machine
         opened, idle = machine.ongoing("OPEN"), machine.ongoing("IDLE")
-        last = device.commands[-1].number
         script, data = self._script, self._data
         self._low_bits = max(4, self._thread_bits, *(c.counted.most.bit_length() for c in device.commands if c.counted))
         # of the bus's word alone, which stands three cycles before its message: the script's are right
         self._high = later(m, self.data[self._low_bits :] != 0, "high")  # neither a command nor a count
         low = self.data[: self._low_bits]
-        low_known = later(m, (low <= last) & (device.setup is not None or low[:4] != 0), "low_known")
+        number = Cat(low[:4] == c.number for c in device.commands).any()
+        low_known = later(m, (low[4:] == 0) & number, "low_known")
         known = later(m, low_known & ~self._high, "known")
         setup = later(m, data[:4] == 0, "setup")
         machines = device.machines
-        length = later(
-            m, self._chosen(lambda c: 1 if c.counted else c.words // (machines if c.number else 1)), "length"
-        )
-        self.left, self.job = (
-            Signal(max(len(length), self._thread_bits), name="left"),
-            Signal(name="job"),
-        )
+        chosen = self._chosen(lambda c: 1 if c.counted else c.words // (machines if c.number else 1))
+        length = later(m, Mux(opened, 0, chosen), "length")
+        self.left, self.job = Signal(max(len(length), self._thread_bits), name="left"), Signal(name="job")
+        self._restarts, self._lengths = list[Value](), [length]  # of `left`; all lengths but one are 0
         full = later(m, self._in.full, "full")
         own_command, own_word = Signal(name="own_command"), Signal(name="own_word")
         m.d.sync += [
@@ -210,17 +212,20 @@ class JobControl(wiring.Component):
             ("LONG", own_word & ~opened), ("FULL", own_word & opened & full),
         ]  # fmt: skip
         with m.If(accepted):
-            m.d.sync += [self.left.eq(length), self.job.eq(~setup)]
-        with m.Elif(taken):
-            m.d.sync += self.left.eq(self.left - 1)
+            m.d.sync += self.job.eq(~setup)
         one = later(m, self.left == 1, "one_left")
-        if machines > 1:
+        if machines > 1 and not all(c.counted for c in device.commands if c.number):
             part = Signal(len(length), name="part", reset_less=True)  # words of a job for each machine
             with m.If(accepted):
                 m.d.sync += part.eq(length)
-            with m.Elif(taken & one):
-                m.d.sync += self.left.eq(part)
+            self._restarts.append(taken & one)
+            self._lengths.append(Mux(opened & ~self._counted, part, 0))
         last_word, head, bad = self._counting(m, one) if device.counted else (one, Const(0, 1), Const(0, 1))
+        # a cycle late: words are further apart
+        with m.If(later(m, Cat(accepted, *self._restarts).any(), "restarts")):
+            m.d.sync += self.left.eq(reduce(or_, self._lengths))
+        with m.Elif(taken):
+            m.d.sync += self.left.eq(self.left - 1)
         self._written = taken & last_word
         if machines > 1:
             self._deal(m, last_word, head)
@@ -302,18 +307,20 @@ class JobControl(wiring.Component):
             kept[name] = stored = Signal(len(value), name=name, reset_less=True)
             with m.If(self._accepted):
                 m.d.sync += stored.eq(value)
+        m.d.comb += self._counted.eq(kept["counted"])
         bits = len(kept["most"])
         first, second, begun, fresh = (Signal(name=name) for name in ("at_count", "at_repeat", "begun", "fresh"))
         each, machines = shape.threads // self._device.machines, self._device.machines
         threads, varying = Signal(range(each + 1), name="threads"), Signal(self._thread_bits, name="varying")
-        data = self._data[: self._low_bits]
+        data = self.data[: self._low_bits]  # of the bus: what the script sends is right
         low = data[:bits]
         wrong = self._high | later(
             m, (data[bits:] != 0) | ((low == 0) & kept["most"].any()) | (low > kept["most"]), "wrong_count"
         )
-        computed = later(m, (low * shape.times + kept["plus"]) >> shape.shift, "computed")
+        computed = later(m, (self._data[:bits] * shape.times + kept["plus"]) >> shape.shift, "computed")
         differs = self._high | later(m, data != varying, "differs")
-        length = later(m, varying + kept["numbers"], "thread_words")
+        within = self._machine.ongoing("OPEN") & kept["counted"]
+        length = later(m, Mux(within, varying + kept["numbers"], 0), "thread_words")
         last_thread = later(m, threads == 1, "last_thread")
         m.d.sync += [begun.eq(self._accepted), fresh.eq(self._taken & first)]
         reloads = later(m, fresh, "reloads")  # when thread_words follows from the count; no word comes so soon
@@ -325,8 +332,8 @@ class JobControl(wiring.Component):
             m.d.sync += second.eq(0)
         with m.Elif(self._taken & one):
             m.d.sync += threads.eq(threads - 1 if machines == 1 else Mux(last_thread, each, threads - 1))
-        with m.If(reloads | (self._taken & (second | (one & kept["counted"])))):
-            m.d.sync += self.left.eq(length)
+        self._restarts.append(reloads | (self._taken & (second | (one & kept["counted"]))))
+        self._lengths.append(length)
         body = ~first & ~second & one
         bad = self._taken & ~self._script.playing & ((first & wrong) | (second & differs))
         return body & (~kept["counted"] | last_thread), first | second, bad
@@ -391,7 +398,6 @@ class JobControl(wiring.Component):
         """Events, errors, interrupt and the number of jobs."""
         events = len(self._registers["IRQ_STATUS"].fields)
         enable, happened = Signal(events, name="enabled"), Signal(events, name="happened")
-        jobs = Signal(WORD, name="jobs")
         with m.If(self.write_irq_enable):
             m.d.sync += enable.eq(self.data[:events])
         with m.If(self.write_irq_status):
@@ -403,7 +409,7 @@ class JobControl(wiring.Component):
         with m.If((self._ends | self._setup_ends | (self._filled & ~was_filled)) & own):
             m.d.sync += happened[0].eq(1)
         with m.If(self._ends & own):
-            m.d.sync += jobs.eq(jobs + 1)
+            m.d.comb += self._jobs.count.eq(1)
         with m.If(self._abort):
             m.d.sync += happened[0].eq(0)
         with m.If(self._script.ended):
@@ -411,15 +417,28 @@ class JobControl(wiring.Component):
         if self._device.alarm:
             with m.If(self._raised):
                 m.d.sync += happened[2].eq(1)
-        for name, condition in self._faults:
-            fault = Signal(name=f"fault_{name.lower()}")
-            m.d.sync += fault.eq(condition)
-            with m.If(fault):
-                m.d.sync += [happened[1].eq(1), self._error.eq(1)]
-                with m.If(~self._error):
-                    m.d.sync += self._cause.eq(NUMBERS[name])
+        self._errors(m, happened[1])
         m.d.sync += self.irq.eq((happened & enable).any())
-        m.d.comb += [self.value_irq_enable.eq(enable), self.value_irq_status.eq(happened), self.value_jobs.eq(jobs)]
+        m.d.comb += [
+            self.value_irq_enable.eq(enable),
+            self.value_irq_status.eq(happened),
+            self.value_jobs.eq(self._jobs.value),
+        ]
+
+    def _errors(self, m: Module, happened: Value) -> None:
+        """The first error and its cause. No two accesses are so near that two of them could be wrong in one cycle, but
+        an alarm may come at any time."""
+        faults = [(name, Signal(name=f"fault_{name.lower()}")) for name, _ in self._faults]
+        m.d.sync += [fault.eq(condition) for (_, fault), (_, condition) in zip(faults, self._faults, strict=True)]
+        cause: Value = Const(0, len(self._cause))
+        for name, fault in faults:
+            cause = cause | Mux(fault, NUMBERS[name], 0) if name != "ALARM" else cause
+        for name, fault in faults:
+            cause = Mux(fault, NUMBERS[name], cause) if name == "ALARM" else cause
+        with m.If(Cat(fault for _, fault in faults).any()):
+            m.d.sync += [happened.eq(1), self._error.eq(1)]
+            with m.If(~self._error):
+                m.d.sync += self._cause.eq(cause)
 
     def _values(self, m: Module) -> None:
         """The values of STATUS and LEVEL."""

@@ -173,12 +173,12 @@ class ScriptPlayer(wiring.Component):
         left = Signal(range(self._machines), name="machines_left", init=self._machines - 1)
         m.d.comb += passed.eq(left == 0)
         with m.If(again & ~passed):
-            m.d.sync += [at.eq(self.data[: len(at)]), settled.eq(0), left.eq(left - 1)]
+            m.d.sync += [at.eq(self.expected[: len(at)]), settled.eq(0), left.eq(left - 1)]
         with m.If((again & passed) | ~self.playing):
             m.d.sync += left.eq(self._machines - 1)
 
     def _memory(self, m: Module, at: Signal) -> Signal:
-        """The entry at an address, three cycles later."""
+        """The entry at an address, three cycles later; 0 while nothing is played."""
         words = [operation << WORD | word for operation, word in self._entries]
         width, found = (self._operations - 1).bit_length() + WORD, []
         for number, first in enumerate(range(0, len(words), BANK)):
@@ -192,7 +192,7 @@ class ScriptPlayer(wiring.Component):
             if number == 0:
                 m.d.comb += self.constant.eq(ram.b_q)
             found.append(ram.a_q)
-        if len(found) == 1:
-            return later(m, found[0], "entry_word")
         bank = at[BANK.bit_length() - 1 :]  # a reset, which costs no LUT, keeps the others out
-        return reduce(or_, (later(m, Mux(bank == k, q, 0), f"entry_word{k}") for k, q in enumerate(found)))
+        return reduce(or_, (
+            later(m, Mux((bank == k) & self.playing, q, 0), f"entry_word{k}") for k, q in enumerate(found)
+        ))  # fmt: skip

@@ -35,14 +35,12 @@ def bus(
     With --route also the clock of the front alone; with --whole that of the bare core or engine beside that of the same
     one with its front.
     """
-    from modmill.flow import tools
-    from modmill.report.rows import Store, put
+    from modmill.report.rows import put
     from modmill.studies.bus import Subject, measure
 
     show(f"reading {folder}")
-    store = Store(tools.cache_dir() / "rows.jsonl")
     found = measure(
-        Subject.read(folder), target, seeds=seeds if route else 0, whole=seeds if whole else 0, store=store,
+        Subject.read(folder), target, seeds=seeds if route else 0, whole=seeds if whole else 0,
         synthesis=synthesis, progress=show,
     )  # fmt: skip
     if record is not None:

@@ -33,8 +33,8 @@ MULTIPLY = 1
 """Command of a product."""
 POWER_UPS = 300
 """Most power-ups with further random contents; they take at most as many cycles as all exchanges."""
-COUNTER = ".value_jobs"
-"""End of the name of the register that counts jobs, which zeroising keeps."""
+COUNTERS = ".value_jobs", ".jobs_coming"
+"""Ends of the names of the registers that count jobs, which zeroising keeps."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def zeroised(driver: AnyDriver, fresh: AnyDriver, job: Sequence[Exchange]) -> No
     for each in (driver, fresh):
         _zeroise(each)
     held = driver.bus.contents()
-    left = [name for name, clean in fresh.bus.contents().items() if held[name] != clean and not name.endswith(COUNTER)]
+    left = [name for name, clean in fresh.bus.contents().items() if held[name] != clean and not name.endswith(COUNTERS)]
     if left and driver.device.operands:
         others = [*_zeroised_again(fresh, job)]
         left = [name for name in left if len(held[name]) > 1 or all(held[name] != other[name] for other in others)]

