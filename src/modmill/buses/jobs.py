@@ -83,7 +83,8 @@ class JobControl(wiring.Component):
     `Crossing`. Alarm: ``o_alarm``, a register or two away from one. ``irq`` is high while an enabled event stands in
     IRQ_STATUS. ``forget``: what was read is to be overwritten. ``constant``: as of `ScriptPlayer`.
 
-    Cost on ECP5: about 300 LUTs and 6 block RAMs, scripts included. Latency: 8 cycles from the write of a word to the engine.
+    Cost on ECP5: about 300 LUTs and 6 block RAMs with the scripts. Latency: 8 cycles from the write of a word to the
+    engine.
     """
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:
