@@ -29,7 +29,7 @@ from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
 from modmill.designs import DESIGNS
 from modmill.flow.tools import version
-from modmill.report.rows import read
+from modmill.report.rows import append, read
 from modmill.report.seal import seal_differences
 from modmill.studies.bus import Subject, clocks_table, measure, rows_table
 
@@ -208,6 +208,20 @@ def test_a_front_is_measured(folder, tmp_path):
     assert any("per second at 100 MHz" in line for line in found.lines(100)) and found.row().about["bus"] == "apb"
     with pytest.raises(ValueError, match="build it with --bus"):
         Subject.read(build("mcivor", "2^61-1").write(tmp_path / "bare", check=False))
+
+
+def test_the_data_sheet_has_the_measured_front(folder, tmp_path, monkeypatch):
+    assert "This front was not measured; `modmill bus .` does so." in (folder / "README.md").read_text()
+    row = measure(Subject.read(folder), "ecp5-85k", synthesis=False).row()
+    front = {"lut": 1234, "ff": 56, "bram": 2, "dsp": 0}
+    append(tmp_path / "rows" / "x.jsonl", replace(row, values={**row.values, "front": front}))
+    monkeypatch.setattr("modmill.report.rows.shipped_folder", lambda: tmp_path / "rows")
+    again = build("mcivor", "2^61-1", bus="apb", loadable=True).write(tmp_path / "again", check=False)
+    n = row.values["commands"]["a product"]
+    said = " ".join((again / "README.md").read_text().split())
+    assert "the front has 1,234 LUTs, 56 flip-flops and 2 block RAMs." in said
+    assert f"of a product it takes {n['cycles']:,} cycles, {n['bare']:,} of them without the bus." in said
+    assert faults(again) == []
 
 
 def test_clocks_of_bare_core_and_whole_are_kept(folder, tmp_path, monkeypatch):

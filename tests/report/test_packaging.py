@@ -178,7 +178,7 @@ def test_the_data_sheet_has_the_recorded_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("modmill.cores.multiplier.check.verify", lambda *_, **__: None)
     assert check(folder).failures == []
     record = json.loads((folder / RECORD).read_text())
-    assert list(measured_differences(record)) == []
+    assert list(measured_differences(record, core.measured)) == []
     record["measured"][0] |= {"mhz": 999.0}
     texts = modmill.load(folder).texts(record, modmill.load(folder).verilog)
     for name, content in texts.items():

@@ -21,8 +21,10 @@ TOP_litex.py     a peripheral of LiteX, for the buses that LiteX has
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import jinja2
 from amaranth.lib.wiring import In
@@ -34,7 +36,9 @@ from modmill.buses.crossing import ALARM_CHAIN, ASYNCHRONOUS, CHAINS, CLOCK, LAT
 from modmill.buses.device import Device
 from modmill.buses.front import INTERRUPT, module_name, whole
 from modmill.buses.registers import NUMBERS, SPAN, Field, Register, causes, register_map
+from modmill.flow.emit import digest, without_initial_values
 from modmill.flow.lint import OPTIONS
+from modmill.report.recorded import recorded
 from modmill.report.sheet import identifier, packaging_name
 from modmill.version import __version__
 
@@ -178,8 +182,29 @@ neither doubled nor checked: a fault in it raises no alarm.
 """
 
 
-def section(device: Device, bus: Bus) -> str:
-    """The section of a data sheet on the bus."""
+def rows_of(device: Device, bus: Bus, core: str) -> list[dict[str, Any]]:
+    """The shipped rows of the device and of the whole with its front, as `recorded` gives them; ``core`` as in
+    `bus_texts`."""
+    return recorded(device.digest, digest(without_initial_values(whole(device, bus, core))))
+
+
+def _measured(entries: Iterable[Mapping[str, Any]]) -> str:
+    """The lines of a data sheet on the measured front."""
+    found = ""
+    for entry in (entry for entry in entries if entry["kind"] == "bus"):
+        if front := entry["front"]:
+            found += f"Measured on {entry['target']} ({entry['tool']}): the front has {front['lut']:,} LUTs, "
+            found += f"{front['ff']:,} flip-flops and {front['bram']} block RAMs.\n"
+        for name, n in entry["commands"].items():
+            if n["bare"]:
+                runs = f"{n['runs']} runs take" if n["runs"] > 1 else "it takes"
+                found += f"From COMMAND to the last word of the answer of {name} {runs} {n['cycles']:,} cycles, "
+                found += f"{n['bare']:,} of them without the\nbus.\n"
+    return found or "This front was not measured; `modmill bus .` does so.\n"
+
+
+def section(device: Device, bus: Bus, measured: Iterable[Mapping[str, Any]]) -> str:
+    """The section of a data sheet on the bus; ``measured``: entries of `recorded`."""
     top, more = device.top, ""
     if device.calls:
         more = f"""`{top}_calls.h` and `{top}_calls.c` are calls in C99 above the
@@ -230,4 +255,4 @@ Verilog file of `{top}` alone. Its ports are `clk`, `rst`, {about}
 through the bus, in Icarus Verilog (`iverilog` of Debian); `--target lint` is Verilator's, and `--target synth` counts
 cells of ECP5 with a Yosys that knows Tcl (`yosys` of Debian). `vivado.tcl` and `quartus.tcl` make projects of
 `{VERILOG}`; they were not run here.{litex}
-"""
+{_measured(measured)}"""

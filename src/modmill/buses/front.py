@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetInserter, ResetSignal
@@ -135,6 +136,7 @@ def module_name(top: str) -> str:
     return f"{top}_bus"
 
 
+@lru_cache(maxsize=2)
 def whole(device: Device, bus: Bus, core: str) -> str:
     """Verilog of the device behind the bus: module ``<top>_bus`` first, then the front, then the text ``core``."""
     front, top = front_verilog(device, bus), front_name(device)

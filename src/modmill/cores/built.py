@@ -20,6 +20,7 @@ from modmill.buses.adapters import find_bus
 from modmill.buses.calls import Calls
 from modmill.buses.crossing import DEPTH
 from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate
+from modmill.buses.files import rows_of
 from modmill.buses.power_calls import PowerCalls
 from modmill.buses.script import KNOWN_WORDS
 from modmill.contract import ALARM, Contract, UnsupportedError
@@ -468,7 +469,8 @@ class BuiltEngine(ABC):
         """
         target = Path(folder)
         require_former(target, engine_files.names(self.STEM), (*BESIDE, *listed(target)))
-        measured = recorded(self.digest)
+        bus = find_bus(self.bus) if self.bus else None
+        measured = rows_of(self.device, bus, self.verilog) if bus else recorded(self.digest)
         written = {
             "command": command, "tools": tools.versions(), "measured": measured, "proved": UNPROVED_ENGINE,
         }  # fmt: skip

@@ -154,7 +154,7 @@ def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
 
 def sheet_text(core: BuiltEngine, made: Mapping[str, Any]) -> str:
     """The data sheet of an engine for its record."""
-    about_bus = section(core.device, find_bus(core.bus)) if core.bus else ""
+    about_bus = section(core.device, find_bus(core.bus), made.get("measured", ())) if core.bus else ""
     return core.page(made) + about_bus + _sheet_tail(_package(core, made), made)
 
 

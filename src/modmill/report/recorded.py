@@ -14,21 +14,24 @@ from typing import Any
 from modmill.report.rows import Row, Store
 
 RESOURCES = ("dsp", "lut", "ff", "bram")
+_NAMES: Mapping[str, tuple[str, ...]] = {"synth": RESOURCES, "route": ("mhz",), "bus": ("front", "commands")}
+"""The values of an entry, by its kind."""
 
 
-def recorded(digest: str, folder: Path | None = None) -> list[dict[str, Any]]:
-    """The shipped rows of synthesis and route with this digest of RTL, as entries of a core's record, in one order.
+def recorded(*digests: str, folder: Path | None = None) -> list[dict[str, Any]]:
+    """The shipped rows of synthesis, route and bus front with one of these digests of RTL, as entries of a core's
+    record, in one order.
 
     Rows measured on this machine are left out, so that a core is written with the same record everywhere.
     """
-    rows = (row for row in Store(Path(os.devnull), folder).rows if row.digest == digest)
-    return sorted((_entry(row) for row in rows if row.kind in ("synth", "route")), key=_place)
+    rows = (row for row in Store(Path(os.devnull), folder).rows if row.digest in digests)
+    return sorted((_entry(row) for row in rows if row.kind in _NAMES), key=_place)
 
 
 def _entry(row: Row) -> dict[str, Any]:
-    names = RESOURCES if row.kind == "synth" else ("mhz",)
     said: dict[str, Any] = {"kind": row.kind, "target": row.target, "tool": row.tool}
-    return {**said, **({} if row.seed is None else {"seed": row.seed}), **{name: row.values[name] for name in names}}
+    said |= {} if row.seed is None else {"seed": row.seed}
+    return said | {name: row.values[name] for name in _NAMES[row.kind]}
 
 
 def _place(entry: Mapping[str, Any]) -> tuple[str, str, str, int]:

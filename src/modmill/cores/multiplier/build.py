@@ -15,7 +15,7 @@ from typing import Any
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.device import SAME, Device, is_separate
-from modmill.buses.files import bus_texts, section
+from modmill.buses.files import bus_texts, rows_of, section
 from modmill.buses.product_calls import ProductCalls, product_calls
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores.behind_bus import bus_record, multiplier_device
@@ -140,6 +140,12 @@ class Core:
         with_calls = self.calls is not None
         return bus_record(find_bus(self.bus), self.top, with_calls=with_calls, clock=self.bus_clock)
 
+    @property
+    def measured(self) -> list[dict[str, Any]]:
+        """The shipped rows of this core, as entries of its record."""
+        bus = find_bus(self.bus) if self.bus else None
+        return rows_of(self.device, bus, self.verilog) if bus else recorded(self.digest)
+
     def record(self) -> dict[str, Any]:
         """Content of contract.json without the digest and the tools' versions."""
         return {
@@ -223,7 +229,7 @@ class Core:
             "proved": sheet.UNPROVED,
             "cost": cost,
         }
-        record["measured"] = recorded(self.digest)
+        record["measured"] = self.measured
         record = json.loads(json.dumps(record | {"tools": tools.versions()}))
         texts = self.texts(record, self.verilog)
         write_folder(target, {**texts, RECORD: seal.record_text(seal.sealed(record, texts))})
@@ -236,7 +242,8 @@ class Core:
             "core.v": sheet.core_text(verilog, record, self.name),
             "vectors.json": json.dumps(self._vectors(record["digest"]), indent=1) + "\n",
             "test_core.py": sheet.render("test_core.py", record, self.name),
-            "README.md": sheet.render("README.md", record, self.name) + (section(self.device, bus) if bus else ""),
+            "README.md": sheet.render("README.md", record, self.name)
+            + (section(self.device, bus, record["measured"]) if bus else ""),
             **self._package(record).files(),
             **(bus_texts(self.device, bus, verilog) if bus else {}),
         }

@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from modmill.flow import four_state as icarus
 from modmill.flow.emit import digest
 from modmill.flow.tools import ToolError
 from modmill.report import seal, sheet
-from modmill.report.recorded import recorded
 from modmill.version import __version__
 
 
@@ -51,7 +50,7 @@ def check(path: str | Path, vectors: int | None = None, *, four_state: bool = Fa
         report.name = core.name
         report.failures += record_differences(folder.record, core.record())
         report.failures += digest_differences(folder)
-        report.failures += measured_differences(folder.record)
+        report.failures += measured_differences(folder.record, core.measured)
         report.failures += proof_differences(folder)
         report.failures += vector_differences(core.contract, folder)
         report.failures += text_differences(core, folder)
@@ -105,12 +104,10 @@ def digest_differences(folder: Folder) -> Iterator[str]:
         yield f"core.v: the RTL has digest {actual[:23]}..., contract.json says {recorded[:23]}..."
 
 
-def measured_differences(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a fault for each measurement in a record that the rows of the same Modmill do not have, or have with other
-    values."""
+def measured_differences(record: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a fault for each measurement in a record that is not ``known`` to the same Modmill, or has other values."""
     if record.get("modmill") != __version__:
         return
-    known = recorded(record["netlist"])
     for entry in record.get("measured", ()):
         if entry not in known:
             yield f"contract.json: measured: no recorded row says {_short(entry)}"
