@@ -278,7 +278,7 @@ class _Library:
         self.kept = Read(bus.read), Write(bus.write)
         for name, hook in zip(("bus_read", "bus_write"), self.kept, strict=True):
             ctypes.c_void_p.in_dll(library, name).value = ctypes.cast(hook, ctypes.c_void_p).value
-        driver = [("base", ctypes.c_void_p), ("patience", ctypes.c_uint32), ("pad", ctypes.c_uint32)]
+        driver = [("base", ctypes.c_void_p), ("patience", ctypes.c_uint32), ("failed", ctypes.c_int)]
         self.engine = structure(*driver, *fields)()
         assert self.call("engine_open", None) == 0
 

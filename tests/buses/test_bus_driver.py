@@ -70,7 +70,7 @@ def test_the_example_of_the_docs_compiles(tmp_path):
 
 
 class Device(ctypes.Structure):
-    _fields_ = (("base", ctypes.c_void_p), ("patience", ctypes.c_uint32))
+    _fields_ = (("base", ctypes.c_void_p), ("patience", ctypes.c_uint32), ("failed", ctypes.c_int))
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,20 @@ def test_a_failed_self_test_is_an_error(library, folder):
 
     driver = Failed(library, BusSimulator((folder / "bus.v").read_text(), stub.DEVICE, BUS))
     driver.device.patience = 2000
-    assert driver.call("selftest") == SELFTEST
+    assert driver.run(stub.KEY, [1, 2, 3], 0) == (0, [])
+    jobs = driver.bus.read(register_map(stub.DEVICE)["JOBS"].offset)
+    assert [driver.call("selftest") for _ in range(2)] == [SELFTEST, SELFTEST]
+    assert (
+        driver.run(stub.ONE, [5], 1)[0]
+        == driver.run(stub.KEY, [1, 2, 3], 0)[0]
+        == driver.call("open", None)
+        == SELFTEST
+    )
+    assert driver.call("zeroise") == 0 and driver.run(stub.ONE, [5], 1)[0] == SELFTEST
+    assert driver.bus.read(register_map(stub.DEVICE)["JOBS"].offset) == jobs
+    driver.bus.reset(1)
+    assert driver.call("open", None) == driver.run(stub.KEY, [1, 2, 3], 0)[0] == 0
+    assert driver.run(stub.ONE, [5], 1) == (0, [11])
 
 
 def test_interrupts(driver):

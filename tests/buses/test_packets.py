@@ -182,6 +182,9 @@ int main(int count, char **path)
     printf(" %d", stub_zeroise(&device));
     printf(" %u", (unsigned)((device.status & STUB_STATUS_ZEROISED_MASK) != 0u));
     printf(" %d", stub_selftest(&device));
+    device.failed = 1; /* as after another self-test */
+    printf(" %d", stub_run(&device, STUB_RUN_SETUP, key, 3, NULL, 0));
+    printf(" %d", stub_selftest(&device));
     device.patience = 3;
     printf(" %d\\n", stub_receive(&device, NULL, 0));
     modmill_close(&link);
@@ -197,7 +200,7 @@ def test_the_driver_in_c(served, folder):
     subprocess.run(command, cwd=folder, check=True)
     done = subprocess.run([folder / "main", served.path], capture_output=True, text=True, timeout=60)
     setup = CAUSES.index("SETUP")
-    assert (done.returncode, done.stdout) == (0, f"0 {setup} 0 0 11 257 {setup} 0 1 0 256\n")
+    assert (done.returncode, done.stdout) == (0, f"0 {setup} 0 0 11 257 {setup} 0 1 0 255 255 256\n")
     driver = PacketDriver(stub.DEVICE, bus := SocketBus(served.path))
     assert driver.run(stub.KEY, [1, 2, 3], 0) == [] and driver.run(stub.ONE, [5], 1) == [11]
     bus.close()

@@ -203,7 +203,7 @@ def _measured(entries: Iterable[Mapping[str, Any]]) -> str:
     return found or "This front was not measured; `modmill bus .` does so.\n"
 
 
-def section(device: Device, bus: Bus, measured: Iterable[Mapping[str, Any]]) -> str:
+def section(device: Device, bus: Bus, measured: Iterable[Mapping[str, Any]] = ()) -> str:
     """The section of a data sheet on the bus; ``measured``: entries of `recorded`."""
     top, more = device.top, ""
     if device.calls:
