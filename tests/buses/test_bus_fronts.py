@@ -99,7 +99,7 @@ FAULTS = [
 MORE = [
     ("wishbone", r"wb_stall_o <= rst \? 1'h0 :", "wb_stall_o <= 1 ? 1'h0 :", "jobs"),
     ("axi4-lite", r"s_axi_rvalid & s_axi_rready", "s_axi_rvalid", "jobs"),
-    ("ahb-lite", r"value_jobs_sum\[31:0\]", "value_jobs_sum[8:0]", "in_a_row"),
+    ("ahb-lite", r"jobs_count \? jobs_coming", "jobs_count ? jobs_coming[8:0]", "in_a_row"),
     ("apb", r"stop & ~zeroising", "stop", "zeroises"),
     ("ahb-lite", r"hsize == 2'h2", "1'h1", "registers"),
     ("axi4-lite", r"&s_axi_wstrb", "1'h1", "registers"),

@@ -56,7 +56,7 @@ def test_1000_jobs_in_a_row(verilog, tmp_path):
         long(r"tells <= [^;]*;", "tells <= 0;", "identifies"),
         long(r"acted <= [^;]*;", "acted <= 0;", "ends"),
         long(r"else bank_jobs <= value_jobs;", "else bank_jobs <= 0;", "jobs"),
-        long(r"value_jobs_sum\[31:0\]", "value_jobs_sum[8:0]", "in_a_row"),
+        long(r"jobs_count \? jobs_coming", "jobs_count ? jobs_coming[8:0]", "in_a_row"),
         long(r"room <= [^;]*;", "room <= 1;", "full"),
         long(r" open <= rst \? 1'h0 : ~cleared;", " open <= ~cleared;", "resets"),
         long(r"m_axis_tvalid & m_axis_tready", "m_axis_tvalid", "jobs"),
