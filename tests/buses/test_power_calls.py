@@ -67,7 +67,7 @@ def moduli(bits, rnd):
         (1 << bits - 1) + 1,
         3,
         5,
-        *(rnd.getrandbits(k) | 1 | 1 << k - 1 for k in (bits, bits, 20)),
+        *(rnd.getrandbits(k) | 1 | 1 << k - 1 for k in (bits, bits, min(bits, 20))),
     ]
 
 

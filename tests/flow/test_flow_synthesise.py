@@ -81,7 +81,7 @@ def test_routed_clock_is_capped_and_repeatable(tmp_path: Path) -> None:
 
 def test_port_widths() -> None:
     assert route.port_widths(GOOD, "core") == WIDTHS
-    assert astuple(route.port_widths(TILED, "core")) == (32, 32, 34, 0)
+    assert astuple(route.port_widths(TILED, "core")) == (32, 32, 34, 0, False)
     with pytest.raises(ValueError, match="no port i_a"):
         route.port_widths("module core(input clk); endmodule", "core")
 

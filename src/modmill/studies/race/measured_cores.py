@@ -43,7 +43,7 @@ class Contender(Measured):
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         """Settings that differ from the design's defaults, without the DSP block, which depends on the target."""
-        fitted = self.design.fit(self.modulus).settings
+        fitted = {s.name: s.default for s in self.design.settings} | self.design.fit(self.modulus).settings
         return {k: v for k, v in self.about["parameters"].items() if k != "dsp" and fitted.get(k, v) != v}
 
     @property
