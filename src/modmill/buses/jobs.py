@@ -431,11 +431,10 @@ class JobControl(wiring.Component):
         an alarm may come at any time."""
         faults = [(name, Signal(name=f"fault_{name.lower()}")) for name, _ in self._faults]
         m.d.sync += [fault.eq(condition) for (_, fault), (_, condition) in zip(faults, self._faults, strict=True)]
-        cause: Value = Const(0, len(self._cause))
-        for name, fault in faults:
-            cause = cause | Mux(fault, NUMBERS[name], 0) if name != "ALARM" else cause
-        for name, fault in faults:
-            cause = Mux(fault, NUMBERS[name], cause) if name == "ALARM" else cause
+        of_accesses = (Mux(fault, NUMBERS[name], 0) for name, fault in faults if name != "ALARM")
+        cause = reduce(or_, of_accesses, Const(0, len(self._cause)))
+        for alarm in (fault for name, fault in faults if name == "ALARM"):
+            cause = Mux(alarm, NUMBERS["ALARM"], cause)
         with m.If(Cat(fault for _, fault in faults).any()):
             m.d.sync += [happened.eq(1), self._error.eq(1)]
             with m.If(~self._error):

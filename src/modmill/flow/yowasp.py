@@ -2,9 +2,9 @@
 # Copyright The Modmill authors
 """Start a WebAssembly tool with a larger stack: ``python -P yowasp.py yosys -V``.
 
-Yosys sorts cells by recursion along their chain, and wasmtime's default stack of 512 KiB ends near 10,000 cells ("call
-stack exhausted"): a measured core of 1,024 bits has longer chains. 64 MiB serve more than 240,000. The pages of a stack
-are used only as deep as it grows. Tools run in the folder of their files, so this file is started by its path.
+Yosys sorts cells by recursion along their chain, and in wasmtime's default stack it traps ("call stack exhausted") with
+the chains of a measured core of 1,024 bits. The pages of a stack are used only as deep as it grows. Tools run in the
+folder of their files, so this file is started by its path.
 """
 
 import sys

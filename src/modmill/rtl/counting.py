@@ -29,7 +29,7 @@ def following(place: Signal) -> Value:
     pointers of a ring, whose order does not matter.
 
     Source: a linear shift register of greatest length with the state 0 put in (N. G. de Bruijn: A combinatorial
-    problem, 1946). Cost: about n / 3 + 1 LUTs; the other bits only move.
+    problem, 1946). Cost: the LUTs of one bit, a comparison and an XOR; the other bits only move.
     """
     lower = place[:-1]
     fed = Cat(place[-1], lower == 0, *(place[tap] for tap in _taps(len(place)))).xor()
@@ -38,9 +38,9 @@ def following(place: Signal) -> Value:
 
 class SerialCounter:
     """``value``, of ``bits`` (a power of two), grows by 1 after a cycle with ``count``, which must be low while it is
-    ``busy``: the next number is made bit by bit in a register of its own, within ``bits`` + 2 cycles.
+    ``busy``, the ``bits`` cycles behind it: the next number is made bit by bit in a register of its own.
 
-    Cost on ECP5: about 8 LUTs and 2 bits + 9 registers for 32 bits.
+    Cost on ECP5: 9 LUTs and 71 registers for 32 bits.
     """
 
     def __init__(self, m: Module, bits: int, name: str) -> None:
