@@ -16,11 +16,11 @@ from modmill.cores.behind_bus import bus_faults
 from modmill.cores.ecc.engine import interpreted
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.ecc.samples import sample
-from modmill.cores.engine_proof import machine_time
-from modmill.cores.engine_theorem import parts
-from modmill.flow.netlist import Netlist
+from modmill.cores.proofs.engine_proof import machine_time
+from modmill.cores.proofs.engine_theorem import parts
 from modmill.flow.tools import ToolError
 from modmill.numbers.curves.affine import Weierstrass
+from modmill.proofs.netlist import Netlist
 from modmill.studies.attack.campaign import run as campaign
 from modmill.studies.attack.operation import read as operation
 

@@ -13,8 +13,8 @@ from test_faults import forge
 import modmill
 from modmill.cores.multiplier.check import check
 from modmill.cores.multiplier.folder import Folder, words_for
-from modmill.flow.constant_time import constant_time
-from modmill.flow.netlist import Netlist
+from modmill.proofs.handshake.constant_time import constant_time
+from modmill.proofs.netlist import Netlist
 
 P = 2**31 - 1
 SETTINGS = {"loadable": True, "w": 12, "interval": 20}

@@ -30,9 +30,9 @@ from modmill.designs.radix64k.design import Radix64K
 from modmill.designs.reduction import Reduction
 from modmill.designs.sor.ring import SorRing
 from modmill.designs.sor.ring_schedule import Kind
-from modmill.flow.mutate import Places, chosen, planted
-from modmill.flow.netlist import REGISTERS, Netlist
 from modmill.flow.simulate import Simulator, widths
+from modmill.proofs.mutants.mutate import Places, chosen, planted
+from modmill.proofs.netlist import REGISTERS, Netlist
 from modmill.studies.mutate import SUBJECTS
 
 VECTORS = 40

@@ -10,9 +10,9 @@ from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.verify import Report, verify
 from modmill.designs import design
 from modmill.designs.multistep.design import PRINTED_CLOCKS, step
-from modmill.flow.constant_time import constant_time
-from modmill.flow.netlist import Netlist
 from modmill.numbers.moduli import parse_modulus
+from modmill.proofs.handshake.constant_time import constant_time
+from modmill.proofs.netlist import Netlist
 
 SECP256K1 = parse_modulus("secp256k1").value
 

@@ -11,9 +11,9 @@ import modmill
 from components import run_bench
 from modmill.contract import Binary, Digits, UnsupportedError
 from modmill.designs import design
-from modmill.flow.constant_time import constant_time
-from modmill.flow.netlist import Netlist
 from modmill.numbers.moduli import parse_modulus
+from modmill.proofs.handshake.constant_time import constant_time
+from modmill.proofs.netlist import Netlist
 
 NAMES = ["radix64k-mul", "radix64k-ram", "radix64k-table"]
 TOYS = [3, 97, 2**61 - 1, 2**64 - 59]

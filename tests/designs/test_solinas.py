@@ -14,9 +14,9 @@ from modmill.cores.multiplier.verify import Report, verify
 from modmill.designs import design
 from modmill.designs.solinas.product_columns import overflow
 from modmill.designs.solinas.sparse_quotient import Term, carry_most
-from modmill.flow.constant_time import constant_time
-from modmill.flow.netlist import Netlist
 from modmill.numbers.moduli import parse_modulus
+from modmill.proofs.handshake.constant_time import constant_time
+from modmill.proofs.netlist import Netlist
 
 SOLINAS = design("solinas")
 SERVED = [

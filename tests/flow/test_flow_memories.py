@@ -16,13 +16,13 @@ from components import run_bench
 from cores import icarus_complaints
 from marks import long
 from modmill.flow import emit, memories, route, targets, tools
-from modmill.flow.constant_time import constant_time
 from modmill.flow.library import Start
 from modmill.flow.lint import lint
 from modmill.flow.memories import BlockRam
-from modmill.flow.netlist import Netlist
 from modmill.flow.simulate import Simulator, Widths
 from modmill.flow.synthesise import synthesise
+from modmill.proofs.handshake.constant_time import constant_time
+from modmill.proofs.netlist import Netlist
 from modmill.rtl import memory
 
 # The part of Lattice's block that the block RAMs use: words of 18 bits, both registers, no cascades (FPGA-TN-02204).

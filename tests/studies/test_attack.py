@@ -16,7 +16,7 @@ from modmill.buses.files import bus_texts
 from modmill.cli.commands import app
 from modmill.contract import ALARM, UnsupportedError
 from modmill.cores.behind_bus import bus_faults
-from modmill.cores.proof import prove
+from modmill.cores.proofs.proof import prove
 from modmill.engines.machine.lockstep import LATENCY
 from modmill.flow import tools
 from modmill.report.attack_tables import OUTCOMES, faults_table

@@ -16,10 +16,10 @@ from modmill.cores.multiplier import judge
 from modmill.cores.multiplier.build import build
 from modmill.cores.multiplier.verify import Report, exhaust
 from modmill.designs import DESIGNS
-from modmill.flow.all_operands import AllOperands
-from modmill.flow.equivalence import equivalent
-from modmill.flow.mutate import chosen, mutate
 from modmill.flow.simulate import Simulator, widths
+from modmill.proofs.mutants.all_operands import AllOperands
+from modmill.proofs.mutants.equivalence import equivalent
+from modmill.proofs.mutants.mutate import chosen, mutate
 from modmill.report.rows import read
 from modmill.studies.mutate import (
     ENGINES,

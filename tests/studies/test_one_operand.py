@@ -11,9 +11,9 @@ from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.check import check
 from modmill.cores.multiplier.folder import Folder
 from modmill.flow import lint
-from modmill.flow.constant_time import constant_time
-from modmill.flow.netlist import Netlist
 from modmill.flow.route import port_widths, shell
+from modmill.proofs.handshake.constant_time import constant_time
+from modmill.proofs.netlist import Netlist
 from modmill.studies.race import cores as race
 
 P = 2**31 - 1

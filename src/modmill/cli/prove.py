@@ -37,8 +37,8 @@ def prove(
     record: Record = None,
 ) -> None:
     """Prove constant time of the RTL in a folder, for all operands and all pauses. Status 1 if something is open."""
-    from modmill.cores.proof import prove as proved
-    from modmill.cores.proof import recheck
+    from modmill.cores.proofs.proof import prove as proved
+    from modmill.cores.proofs.proof import recheck
 
     if certificate:
         if public_modulus or products or control or operations or record:

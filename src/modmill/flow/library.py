@@ -196,10 +196,10 @@ def library(verilog: str, top: str, harness: str) -> Path:
     return kept
 
 
-def compiled(name: str) -> ctypes.CDLL:
-    """A C++ file of this folder as a library, compiled unless it is in the cache. Raises ToolError if it does not
+def compiled(package: str, name: str) -> ctypes.CDLL:
+    """A C++ file of a package as a library, compiled unless it is in the cache. Raises ToolError if it does not
     compile."""
-    source = resources.files("modmill.flow") / name
+    source = resources.files(package) / name
     command = [*tools.compiler().command, *_PROGRAM, "-shared", "-s"]
     folder = _once([source.read_text(), tools.compiler().version, _PROGRAM])
 

@@ -2,13 +2,13 @@
 # Copyright The Modmill authors
 """The quality of `check`: it runs on mutants of the core in a folder and must find each mutant that is not equivalent.
 
-Digest, record and stored vectors are ignored: only simulation judges. All mutants are in one text (`flow.mutate`) that
-is compiled once. A mutant that passes the short check of `build` gets the full check; if it passes that too, it is
-compared with the original by proof (`flow.equivalence`). A mutant that is neither found nor proved equivalent is
+Digest, record and stored vectors are ignored: only simulation judges. All mutants are in one text (`mutants.mutate`)
+that is compiled once. A mutant that passes the short check of `build` gets the full check; if it passes that too, it is
+compared with the original by proof (`mutants.equivalence`). A mutant that is neither found nor proved equivalent is
 simulated again, with many more products than a check has, and with every pair of operands if these are few. If there
 are too many, its results are compared with the original's for all operands at once, in some schedules of pauses, stalls
-and resets (`flow.all_operands`). If all are right, no operands kill it (exhausted), or it has survived and is reported
-with its place.
+and resets (`mutants.all_operands`). If all are right, no operands kill it (exhausted), or it has survived and is
+reported with its place.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from modmill.cores.multiplier.verify import FULL, SHORT, Report, exhaust, simula
 from modmill.cores.rsa import check as engine_check
 from modmill.cores.rsa import machine as engine
 from modmill.flow import tools
-from modmill.flow.all_operands import AllOperands, Schedule, schedules
-from modmill.flow.equivalence import RANGED, REACHED, Operands, equivalent
-from modmill.flow.mutate import CLASSES, Mutant, chosen, mutate
 from modmill.flow.simulate import Simulator, widths
 from modmill.flow.words import WordSimulator
 from modmill.numbers.curves.affine import Weierstrass
+from modmill.proofs.mutants.all_operands import AllOperands, Schedule, schedules
+from modmill.proofs.mutants.equivalence import RANGED, REACHED, Operands, equivalent
+from modmill.proofs.mutants.mutate import CLASSES, Mutant, chosen, mutate
 from modmill.report.rows import Row
 from modmill.version import __version__
 

@@ -16,12 +16,12 @@ from modmill.buses.adapters import find_bus
 from modmill.buses.files import VERILOG
 from modmill.contract import Contract
 from modmill.cores.behind_bus import bus_faults, loading, product
-from modmill.cores.certified import certificate_digest
 from modmill.cores.folder import CERTIFICATE
 from modmill.cores.multiplier import operands
 from modmill.cores.multiplier.build import RECORD, Core
 from modmill.cores.multiplier.folder import Folder
 from modmill.cores.multiplier.verify import Report, verify
+from modmill.cores.proofs.certified import certificate_digest
 from modmill.flow import four_state as icarus
 from modmill.flow.emit import digest
 from modmill.flow.tools import ToolError

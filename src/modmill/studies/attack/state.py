@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from modmill.flow import tools
-from modmill.flow.netlist import REGISTERS, Netlist
+from modmill.proofs.netlist import REGISTERS, Netlist
 
 _STATE = "modmill_state_"
 _WRITE = "read_json named.json; check -assert; write_verilog -noattr named.v"

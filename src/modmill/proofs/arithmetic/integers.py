@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Exact integer expressions: polynomials with integer coefficients over numbers of which only ranges are known, and
+over floors of such polynomials divided by powers of two.
+
+The words of a netlist are such expressions. Bits k, k + 1, ... of an expression E are the number floor(E / 2^k); so the
+parts into which hardware cuts a number come together again when they are added, whatever was done in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from modmill.proofs.arithmetic.polynomials import ONE, Expression, Monomial, Number, centred
+from modmill.proofs.arithmetic.ranges import End, Ranges
+from modmill.proofs.arithmetic.reasons import Choice, Cut, Equality, Fact, Lemma, Sum, parts
+
+
+@dataclass
+class Integers(Ranges):
+    """All expressions of a proof, with floors."""
+
+    _atom_of: dict[tuple[Expression, int], int] = field(default_factory=dict)
+    _lemmas: dict[tuple[Expression, int], Lemma] = field(default_factory=dict)
+    _choices: dict[tuple[str, Expression, int], int | None] = field(default_factory=dict)
+    _equal: list[tuple[int, Expression, Equality]] = field(default_factory=list)
+
+    def floor(self, x: Expression, bits: int) -> Expression:
+        """floor(x / 2^bits)."""
+        if not bits:
+            return x
+        lemma = self._lemmas.get((x, bits))
+        if lemma is None:
+            least, most = (x.low, x.least), (x.high, x.most)
+            if x.low >> bits != x.high >> bits:
+                for ends in (self.ends, self.case_ends):
+                    least, most = ends(x)
+                    if least[0] >> bits == most[0] >> bits:
+                        break
+            if least[0] >> bits == most[0] >> bits:
+                lemma = self._constant(x, bits, least, most)
+            else:
+                lemma = self._sign(x, bits) or self._floored(x, bits)
+                self._narrow(lemma, least, most)
+        elif lemma.value.constant is None:
+            self._narrow(lemma, (x.low, x.least), (x.high, x.most))
+        return lemma.value
+
+    def lemma(self, x: Expression, bits: int) -> Lemma:
+        """What is known of floor(x / 2^bits), which was asked for."""
+        return self._lemmas[x, bits]
+
+    def _narrow(self, lemma: Lemma, least: End, most: End) -> None:
+        """Note the range of a floor, from that of what it is of."""
+
+        def why(sign: int) -> Sum:
+            pair = (most[1], lemma.least) if sign > 0 else (least[1], lemma.most)
+            return Sum(1 << lemma.bits, parts((1, fact) for fact in pair))
+
+        self.within(lemma.value, least[0] >> lemma.bits, most[0] >> lemma.bits, why)
+
+    def _lemma(self, x: Expression, bits: int, value: Expression, most: Sum, least: Sum) -> Lemma:
+        found = self._lemmas[x, bits] = Lemma(x, bits, value, (most, least))
+        self.steps.append(found)
+        return found
+
+    def _constant(self, x: Expression, bits: int, least: End, most: End) -> Lemma:
+        value = self.number(least[0] >> bits)
+        return self._lemma(x, bits, value, Sum(1, parts([(1, most[1])])), Sum(1, parts([(1, least[1])])))
+
+    def _floored(self, x: Expression, bits: int) -> Lemma:
+        whole: dict[Monomial, int] = {}
+        rest: dict[Monomial, int] = {}
+        for m, c in x.terms.items():
+            r = c & (1 << bits) - 1 if m == ONE else centred(c, bits)
+            if r:
+                rest[m] = r
+            if c != r:
+                whole[m] = (c - r) >> bits
+        variable = [c for m, c in rest.items() if m != ONE]
+        if not variable:
+            return self._lemma(x, bits, self.make(whole), Sum(), Sum())
+        zeros = min((c & -c).bit_length() - 1 for c in variable)
+        part = self.make({m: c >> zeros for m, c in rest.items()})
+        lemma = self._lemmas.get((part, bits - zeros)) or self._part(part, bits - zeros)
+        if part is x:
+            return lemma
+        most, least = Sum(1, ((1 << zeros, lemma.most),)), Sum(1, ((1 << zeros, lemma.least),))
+        return self._lemma(x, bits, self._plus(whole, lemma.value), most, least)
+
+    def _part(self, part: Expression, bits: int) -> Lemma:
+        """The floor of an expression whose coefficients are below 2^bits and not all even."""
+        least, most = (part.low, part.least), (part.high, part.most)
+        if part.low >> bits == part.high >> bits:
+            return self._constant(part, bits, least, most)
+        if (merged := self._merged(part, bits)) is not None:
+            return merged
+        if part.terms[max(m for m in part.terms if m)] < 0:  # floor(-x / 2^k) = -1 - floor((x - 1) / 2^k)
+            other = self._plus({ONE: -1}, self.make({m: -c for m, c in part.terms.items()}))
+            value = self.sum([(-1, self.floor(other, bits)), (-1, self.number(1))])
+            of = self._lemmas[other, bits]
+            return self._lemma(part, bits, value, Sum(1, ((1, of.least),)), Sum(1, ((1, of.most),)))
+        number = self._atom_of.get((part, bits))
+        if number is None:
+            least, most = self.ends(part)
+            low, high = least[0] >> bits, most[0] >> bits
+            if low == high:
+                return self._constant(part, bits, least, most)
+            if (sign := self._sign(part, bits)) is not None:
+                return sign
+            number = self._atom_of[part, bits] = len(self.atoms)
+            cut = Cut(number, part, bits, (least[1], most[1]))
+            self.steps.append(cut)
+            self._new(Number("", low, high, part, bits, cut))
+        known = self.atoms[number].cut
+        assert known is not None
+        value = self.make({(number,): 1})
+        return self._lemma(part, bits, value, Sum(1, ((1, known.most),)), Sum(1, ((1, known.least),)))
+
+    def _sign(self, x: Expression, bits: int) -> Lemma | None:
+        """floor(x / 2^bits) with fewer bits, if it has two values v - 1 and v: v if x >= v 2^bits, however small the
+        power of two that is above \\|x - v 2^bits\\|. None if there is no smaller one."""
+        (low, least), (high, most) = self.ends(x)
+        value = high >> bits
+        if low >> bits != value - 1:
+            return None
+        offset = value << bits
+        fewer = max(offset - low - 1, high - offset).bit_length()
+        coefficients = [c for m, c in x.terms.items() if m]
+        while fewer < bits and not all(2 * abs(c) <= 1 << fewer or not c & (1 << fewer) - 1 for c in coefficients):
+            fewer += 1
+        if fewer >= bits:
+            return None
+        apart = self.sum([(1, x), (-1, self.number(offset))])
+        found = self.floor(apart, fewer)
+        of = self._lemmas.get((apart, fewer))  # none for 0 bits
+        up, down = (of.most, of.least) if of else (None, None)
+        end = self._fact(found, 1, 0, Sum(1 << fewer, parts([(1, most), (1, down)])))
+        begin = self._fact(found, -1, 1, Sum(1 << fewer, parts([(1, least), (1, up)])))
+        found = self.sum([(1, found), (1, self.number(value))])
+        times = (1 << bits) - (1 << fewer)
+        return self._lemma(
+            x, bits, found, Sum(1, parts([(1, up), (times, begin)])), Sum(1, parts([(1, down), (times, end)]))
+        )
+
+    def _merged(self, x: Expression, bits: int) -> Lemma | None:
+        """floor((D +- floor(C / 2^j)) / 2^bits) as one floor, of the newest such part; None if there is none."""
+        newest = max(
+            (m[0] for m, c in x.terms.items() if len(m) == 1 and c in (1, -1) and self.atoms[m[0]].inner is not None),
+            default=-1,
+        )
+        if newest < 0:
+            return None
+        atom = self.atoms[newest]
+        assert atom.inner is not None and atom.cut is not None
+        sign, j = x.terms[newest,], atom.shift
+        total = {m: c << j for m, c in x.terms.items() if m != (newest,)}
+        for m, c in atom.inner.terms.items():
+            total[m] = total.get(m, 0) + sign * c
+        if sign < 0:
+            total[ONE] = total.get(ONE, 0) + (1 << j) - 1
+        merged = self.make(total)
+        value = self.floor(merged, j + bits)
+        of, (up, down) = self._lemmas[merged, j + bits], (atom.cut.most, atom.cut.least)[::sign]
+        return self._lemma(
+            x, bits, value, Sum(1 << j, ((1, of.most), (1, down))), Sum(1 << j, ((1, of.least), (1, up)))
+        )
+
+    def choose(self, kind: str, x: Expression, bits: int, value: Callable[[], int | None]) -> int | None:
+        """A decision about x, always the same one."""
+        key = kind, x, bits
+        if key not in self._choices:
+            self._choices[key] = made = value()
+            self.steps.append(Choice(kind, x, bits, made, (x.least, x.most) if made and kind == "apart" else ()))
+        return self._choices[key]
+
+    def asked(self, kind: str, x: Expression, bits: int) -> bool:
+        """Whether this was decided already."""
+        return (kind, x, bits) in self._choices
+
+    def assume(self, x: Expression, bits: int, value: int) -> None:
+        """From now on floor(x / 2^bits) is ``value``."""
+        floor = self.floor(x, bits)
+        lemma = self._lemmas.get((x, bits))  # none for 0 bits
+        up, down = (lemma.most, lemma.least) if lemma else (None, None)
+        self.steps.append(Choice("decide", x, bits, value, (x.least, x.most)))
+        self.within(x, value << bits, (value + 1 << bits) - 1)
+        self._facts.append(x)
+        newest = max((m[0] for m in floor.terms if len(m) == 1), default=-1)
+        if newest >= 0 and floor.terms[newest,] in (1, -1):
+            sign = floor.terms[newest,]
+            other = self.sum([(sign, self.number(value)), (-sign, floor), (1, self.make({(newest,): 1}))])
+            most = self._fact(floor, 1, value, Sum(1 << bits, parts([(1, x.most), (1, down)])))
+            least = self._fact(floor, -1, -value, Sum(1 << bits, parts([(1, x.least), (1, up)])))
+            self._equal.append((newest, other, Equality(sign, floor, value, most, least)))
+        self._lemmas.clear()
+
+    def settled(self, x: Expression, equal: list[Equality]) -> Expression:
+        """x with what is assumed in place of the floors of which it is known. ``equal`` gets what x has more."""
+        for atom, other, known in self._equal:
+            if c := x.terms.get((atom,), 0):
+                x = self.sum([(1, x), (-c, self.make({(atom,): 1})), (c, other)])
+                equal.append(replace(known, factor=c * known.factor))
+        return x
+
+    def matched(self, x: Expression, numbers: Sequence[int], equal: list[Equality]) -> Expression:
+        """x with each of these atoms replaced by an older one of them, if their difference is known. ``equal`` gets
+        what x has more."""
+        for k, newer in reversed(list(enumerate(sorted(numbers)))):
+            for older in sorted(numbers)[:k]:
+                apart = self.make({(newer,): 1, (older,): -1})
+                (low, least), (high, most) = self.close_ends(apart)
+                if low == high and (c := x.terms.get((newer,), 0)):
+                    x = self.sum([(1, x), (-c, apart), (c, self.number(low))])
+                    sides = [fact or self.end(apart, sign) for sign, fact in ((1, most), (-1, least))]
+                    equal.append(Equality(c, apart, low, *sides))
+        return x
+
+    def whole(self, x: Expression, end: End, sign: int, equal: Sequence[Equality]) -> Fact:
+        """The bound of x, of which all but ``equal`` has this end."""
+        pairs = [(abs(e.factor), e.most if sign * e.factor > 0 else e.least) for e in equal]
+        return self._fact(x, sign, sign * end[0], Sum(1, parts([(1, end[1]), *pairs])))

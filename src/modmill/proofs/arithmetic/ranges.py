@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Bounds of polynomials in floors: from the ranges of their terms, after floors are replaced by what they are the
+floors of or numbers by the digits into which they were cut, case by case, or from what a floor leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import gcd
+
+from modmill.proofs.arithmetic.polynomials import ONE, Expression, Monomial, Polynomials, newer
+from modmill.proofs.arithmetic.reasons import Fact, Parts, Split, Sum, parts
+
+_MOST_FACTORS = 3
+"""Most multiples of what a floor leaves that are tried for a bound."""
+End = tuple[int, Fact | None]
+"""A bound, and the fact that says so; None: the ranges of the terms."""
+_Case = tuple[int, tuple[int, Sum]]
+"""A bound in one case, the factor of what is assumed in it, and why."""
+
+
+@dataclass
+class Ranges(Polynomials):
+    """Expressions with their bounds. A bound that is found is a step of the proof."""
+
+    _exact: dict[Expression, tuple[End, End]] = field(default_factory=dict)
+
+    def bounds(self, x: Expression) -> tuple[int, int]:
+        """Bounds of x after the floors in it, newest first, are replaced by what they are the floors of."""
+        (low, _), (high, _) = self.ends(x)
+        return low, high
+
+    def ends(self, x: Expression) -> tuple[End, End]:
+        """`bounds`, with the facts that say so."""
+        found = self._exact.get(x)
+        if found is None:
+            over, least, most = self._most(self.sum([(-1, x)])), (x.low, x.least), self._most(x)
+            if -over[0] > least[0]:
+                least = -over[0], over[1]
+            constant, common, rest = self._parts(x)
+            if common > 1:  # the rest is a whole number, whose ends may be closer
+                (low, below), (high, above) = self.ends(rest)
+                if (end := constant + common * low) > least[0]:
+                    least = end, self._fact(x, -1, -end, Sum(1, parts([(common, below)])))
+                if (end := constant + common * high) < most[0]:
+                    most = end, self._fact(x, 1, end, Sum(1, parts([(common, above)])))
+            found = self._exact[x] = least, most
+        return found
+
+    def case_bounds(self, x: Expression) -> tuple[int, int]:
+        """Bounds of x, case by case if the newest floor in it has two values."""
+        (low, _), (high, _) = self.case_ends(x)
+        return low, high
+
+    def case_ends(self, x: Expression) -> tuple[End, End]:
+        """`case_bounds`, with the facts that say so."""
+        newest = max((m[0] for m in x.terms if self._is_floor(m)), default=-1)
+        if newest < 0 or self.atoms[newest].high != self.atoms[newest].low + 1:
+            return self.ends(x)
+        atom = self.atoms[newest]
+        found = [self._case(x, newest, value) for value in (atom.low, atom.high)]
+        on = self.make({(newest,): 1})
+        ends = list[End]()
+        for k, sign in enumerate((-1, 1)):
+            bound = max(case[k][0] for case in found)
+            why = Split(on, atom.low, (found[0][k][1], found[1][k][1]))
+            ends.append((sign * bound, self._fact(x, sign, bound, why)))
+        return ends[0], ends[1]
+
+    def _case(self, x: Expression, newest: int, value: int) -> tuple[_Case, _Case]:
+        """Upper bounds of -x and of x where the newest floor has one of its two values."""
+        atom = self.atoms[newest]
+        assert atom.inner is not None and atom.cut is not None
+        older = max((m[0] for m in x.terms if self._is_floor(m) and m != (newest,)), default=newest)
+        merged = {Fraction(sign, 1 << self.atoms[older].shift) for sign in (1, -1)}  # this floor may be merged in inner
+        c, up = x.terms[newest,], 1 if value == atom.low else -1  # the floor is at most, or at least, its value
+
+        def assumed(coefficient: int) -> int:
+            return max(up * coefficient, 0)
+
+        case = self.sum([(1, x), (-c, self.make({(newest,): 1, ONE: -value}))])
+        (low, least), (high, most) = self.ends(case)
+        below: _Case = -low, (assumed(-c), Sum(1, parts([(1, least)])))
+        above: _Case = high, (assumed(c), Sum(1, parts([(1, most)])))
+        within = value << atom.shift, (value + 1 << atom.shift) - 1
+        pairs = ((case.terms.get(m, 0), d) for m, d in atom.inner.terms.items() if m)
+        for ratio in {*merged, *sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]}:
+            factor, scale = ratio.numerator, ratio.denominator
+            (low, least), (high, most) = self.ends(self.sum([(scale, case), (-factor, atom.inner)]))
+            ends = sorted(factor * end for end in within)
+            cut = (atom.cut.most, atom.cut.least)[:: 1 if factor > 0 else -1]
+            slope = (factor << atom.shift) + scale * c
+            if (end := (-low - ends[0]) // scale) < below[0]:
+                below = end, (assumed(-slope), Sum(scale, parts([(1, least), (abs(factor), cut[1])])))
+            if (end := (high + ends[1]) // scale) < above[0]:
+                above = end, (assumed(slope), Sum(scale, parts([(1, most), (abs(factor), cut[0])])))
+        return below, above
+
+    def close_bounds(self, x: Expression, depth: int = 4) -> tuple[int, int]:
+        """Closer bounds of x, which take longer: what a floor leaves, C - 2^k floor(C / 2^k), is from 0 to 2^k - 1."""
+        (low, _), (high, _) = self.close_ends(x, depth)
+        return low, high
+
+    def close_ends(self, x: Expression, depth: int = 4) -> tuple[End, End]:
+        """`close_bounds`, with the facts that say so."""
+        least, most = self.ends(x)
+        over, above = self._closest(self.sum([(-1, x)]), depth), self._closest(x, depth)
+        return (-over[0], over[1]) if -over[0] > least[0] else least, min(most, above, key=_bound)
+
+    def _closest(self, x: Expression, depth: int) -> End:
+        constant, common, rest = self._parts(x)
+        if not common:
+            return constant, None
+        best = self.ends(rest)[1]
+        for fact in self._facts if depth else ():
+            pairs = ((rest.terms.get(m, 0), c) for m, c in fact.terms.items() if m)
+            for ratio in sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]:
+                factor, scale = ratio.numerator, ratio.denominator
+                most, why = (fact.high, fact.most) if factor > 0 else (fact.low, fact.least)
+                over = self._closest(self.sum([(scale, rest), (-factor, fact)]), depth - 1)
+                if (end := (factor * most + over[0]) // scale) < best[0]:
+                    best = end, self._fact(rest, 1, end, Sum(scale, parts([(abs(factor), why), (1, over[1])])))
+        newest = max((m[0] for m in rest.terms if len(m) == 1 and self.atoms[m[0]].inner is not None), default=-1)
+        if newest >= 0 and depth:
+            atom, floor = self.atoms[newest], self.make({(newest,): 1})
+            assert atom.inner is not None and atom.cut is not None
+            pairs = ((rest.terms.get(m, 0), c) for m, c in atom.inner.terms.items() if m)
+            for factor in sorted({a // b for a, b in pairs if a and a % b == 0})[:_MOST_FACTORS]:
+                end = 1 << atom.shift  # rest = factor (inner - end floor) + left
+                left = self.sum([(1, rest), (-factor, atom.inner), (factor * end, floor)])
+                over = self._closest(left, depth - 1)
+                cut = abs(factor), atom.cut.most if factor > 0 else atom.cut.least
+                if (bound := max(0, factor * (end - 1)) + over[0]) < best[0]:
+                    best = bound, self._fact(rest, 1, bound, Sum(1, parts([cut, (1, over[1])])))
+                if factor > 0:
+                    split = self._split(rest, factor * (end - 1), cut, left, newest, depth - 1)
+                    best = min(best, split, key=_bound)
+        bound = constant + common * best[0]
+        return bound, self._fact(x, 1, bound, Sum(1, parts([(common, best[1])])))
+
+    def _split(
+        self, x: Expression, most: int, cut: tuple[int, Fact], left: Expression, newest: int, depth: int
+    ) -> End:  # fmt: skip
+        """An upper bound of x, at most ``most`` (``cut`` says so) + ``left``: either ``left`` is less than it can be,
+        or the newest floor is known."""
+        constant, common, rest = self._parts(left)
+        sign = rest.terms.get((newest,), 0)
+        if sign not in (1, -1):
+            return x.high, x.most
+        highest, top = self._closest(rest, depth)
+        floor, c = self.make({(newest,): 1}), x.terms.get((newest,), 0)
+        other = self.sum([(sign, self.number(highest)), (-sign, rest), (1, floor)])
+        equal = self.sum([(1, x), (-c, floor), (c, other)])  # x = equal + c sign (rest - highest)
+        known = self._closest(equal, depth)
+        bound = max(most + constant + common * (highest - 1), known[0])
+        lower = common, Sum(1, parts([cut]))
+        same = max(-c * sign, 0), Sum(1, parts([(1, known[1]), (max(c * sign, 0), top)]))
+        return bound, self._fact(x, 1, bound, Split(rest, highest - 1, (lower, same)))
+
+    def _most(self, x: Expression) -> End:
+        """An upper bound of x."""
+        terms, scale = dict(x.terms), 1  # the expression times scale
+        parts_ = list[tuple[int, int, Fact]]()  # factors at a scale
+        best, why = x.high, (0, 1, list[tuple[Monomial, Expression]]())
+
+        def note(bound: int, digits: list[tuple[Monomial, Expression]]) -> None:
+            nonlocal best, why
+            if bound // scale < best:
+                best, why = bound // scale, (len(parts_), scale, digits)
+
+        note(*self._most_of_digits(terms))
+        in_digits = False
+        while replaceable := [m for m in terms if m in self._known or self._is_floor(m)]:
+            newest = max(replaceable, key=newer)
+            if not in_digits and self._of_digits(terms):
+                note(*self._most_of_digits(terms))
+                in_digits = True
+            c, (f, rest, (low, least), (high, most)) = terms.pop(newest), self._fact_of(newest)
+            common = gcd(c, f)
+            times, factor = abs(f) // common, c // common if f > 0 else -c // common
+            if times > 1:
+                terms = {m: value * times for m, value in terms.items()}
+                scale *= times
+            for m, d in rest.items():
+                terms[m] = terms.get(m, 0) - factor * d
+            terms[ONE] = terms.get(ONE, 0) + factor * (high if factor > 0 else low)
+            terms = {m: value for m, value in terms.items() if value}
+            parts_.append((abs(factor), scale, most if factor > 0 else least))
+            note(self._range(terms)[1], [])
+        if not in_digits and self._of_digits(terms):
+            note(*self._most_of_digits(terms))
+        if best >= x.high:
+            return x.high, x.most
+        count, scale, digits = why
+        used: Parts = tuple((factor * (scale // at), fact) for factor, at, fact in parts_[:count])
+        in_range = tuple((cut, digit, self.end(digit, -1), self.end(digit, 1)) for cut, digit in digits)
+        return best, self._fact(x, 1, best, Sum(scale, used, in_range))
+
+    def _most_of_digits(self, terms: Mapping[Monomial, int]) -> tuple[int, list[tuple[Monomial, Expression]]]:
+        """An upper bound of a polynomial after its numbers, widest first, are replaced by the digits into which they
+        were cut: of the ways to cut a number that which leaves fewest terms; the numbers with their digits."""
+        ranges, made = dict[int, tuple[int, int]](), list[tuple[Monomial, Expression]]()
+        used = {*((a,) for m in terms for a in m), *terms}
+        for cut in sorted(used & self._digits.keys(), key=lambda m: (-self._width(m), m)):
+            digits = [d for d in self._digits[cut] if d.terms.keys() - {ONE} <= used]
+            found = [(_replaced(terms, cut, digit, -1 - len(ranges)), digit) for digit in digits]
+            if found:
+                terms, digit = min(found, key=lambda one: (len(one[0]), one[1].high - one[1].low))
+                ranges[-1 - len(ranges)] = digit.low, digit.high
+                made.append((cut, digit))
+        return self._range(terms, ranges)[1], made
+
+    def _of_digits(self, terms: Mapping[Monomial, int]) -> bool:
+        """Whether a polynomial has products, and no floors of products but in them."""
+        inner = (self.atoms[m[0]].inner for m in terms if len(m) == 1)
+        return any(len(m) > 1 for m in terms) and not any(x and any(len(m) > 1 for m in x.terms) for x in inner)
+
+    def _fact_of(self, newest: Monomial) -> tuple[int, Mapping[Monomial, int], tuple[int, Fact], tuple[int, Fact]]:
+        """f, other terms, all older, and the ends of f times ``newest`` and these terms."""
+        if self._is_floor(newest):
+            atom = self.atoms[newest[0]]
+            assert atom.inner is not None and atom.cut is not None
+            ends = (1 - (1 << atom.shift), atom.cut.most), (0, atom.cut.least)
+            return 1 << atom.shift, {m: -d for m, d in atom.inner.terms.items()}, *ends
+        best = min(self._known[newest], key=lambda fact: Fraction(fact.high - fact.low, abs(fact.terms[newest])))
+        ends = (best.low, self.end(best, -1)), (best.high, self.end(best, 1))
+        return best.terms[newest], {m: d for m, d in best.terms.items() if m != newest}, *ends
+
+
+def _replaced(terms: Mapping[Monomial, int], cut: Monomial, digit: Expression, number: int) -> dict[Monomial, int]:
+    """Terms with ``number``, which is ``digit``, and what else is in the digit in place of ``cut``, whose coefficient
+    there is 1 or -1: in all products if it is one atom."""
+    sign = digit.terms[cut]
+    other = [((number,), sign), *((m, -sign * c) for m, c in digit.terms.items() if m != cut)]
+    done, todo = dict[Monomial, int](), dict(terms)
+    while todo:
+        monomial, factor = todo.popitem()
+        if monomial != cut and (len(cut) > 1 or cut[0] not in monomial):
+            done[monomial] = done.get(monomial, 0) + factor
+            continue
+        rest = list(monomial)
+        for a in cut:
+            rest.remove(a)
+        for m, c in other:
+            product = tuple(sorted((*rest, *m)))
+            todo[product] = todo.get(product, 0) + factor * c
+    return {m: c for m, c in done.items() if c}
+
+
+def _bound(end: End) -> int:
+    return end[0]

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""The handshake: no operand reaches it, and products stay apart under all pauses and resets.
+
+`constant_time` (operands and handshake of a core); `delays`, `result_way`, `monitors` and `control` (one result for
+each pair, in order); `gates` and `lockstep` (the same in two runs of an engine).
+"""

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Modmill authors
+"""Products are proved for all operands; with a fault, or a bound that is too small, they are not."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+from math import ceil
+
+import pytest
+
+from marks import long
+from modmill.cores.multiplier.build import build
+from modmill.cores.proofs.proof import prove
+from modmill.proofs.arithmetic.products import Claim, prove_products, starts
+from modmill.proofs.checker.replay import check_runs
+from modmill.proofs.mutants.mutate import ENABLES, mutate
+from modmill.proofs.netlist import Netlist
+from modmill.studies.mutate import SHORTLY, Subject
+
+LARGE = [
+    ("mcivor", "2^61-1", {}), ("pseudo-mersenne", "2^255-19", {}), ("pseudo-mersenne", "secp256k1", {}),
+    ("montgomery-array", "P-256", {"loadable": False}), ("radix64k-mul", "secp256k1", {}),
+    ("orup", "secp256k1", {}),
+]  # fmt: skip
+SEARCHED = [
+    ("montgomery-array", "2^61-1", {"loadable": False}), ("pseudo-mersenne", "2^61-1", {}), ("orup", "2^61-1", {}),
+    ("iddmm", "2^61-1", {}), ("solinas", "2^61-1", {}), ("mcivor", "13", {}), ("radix64k-mul", "2^61-1", {}),
+]  # fmt: skip
+CORES = [
+    *SEARCHED, ("tenca-koc", "2^13-1", {}),
+    ("pseudo-mersenne", "2^52-59", {}), ("pseudo-mersenne", "2^64-2^16-977", {}), ("wide", "2^61-1", {}),
+    ("karatsuba", "2^61-1", {}), ("karatsuba-solinas", "2^61-1", {}),
+    *(pytest.param(case, marks=pytest.mark.long) for case in LARGE),
+]  # fmt: skip
+
+
+def claim_of(core):
+    c, at = core.contract, core.contract.timing
+    end = ceil(c.result_bound * c.p)
+    return Claim(
+        c.p, c.factor, c.operand, c.result, c.largest_operand, end, at.latency, at.interval, at.in_flight, c.power_up
+    )
+
+
+@pytest.mark.parametrize("case", CORES, ids=lambda case: "-".join(case[:2]))
+def test_products_are_proved(case, monkeypatch):
+    design, modulus, settings = case
+    core = build(design, modulus, "native", **settings)
+    claim, net = claim_of(core), Netlist.read(core.verilog, core.top)
+    every = list(starts(claim))
+    monkeypatch.setattr("modmill.proofs.arithmetic.products.starts", lambda _: [every[1], every[-2]])
+    certificate = StringIO()
+    proof = prove_products(net, claim, certificate=certificate)
+    assert (proof.state, len(proof.outcomes)) == ("PROVED", 2), proof.open
+    runs = [(start.phase, start.full) for start in (every[1], every[-2])]
+    assert check_runs(net.module, claim.describe(), certificate.getvalue().splitlines(), runs) == 2
+    if case not in SEARCHED:  # the search for closer bounds takes longer there
+        return
+    low = replace(claim, end=claim.end - claim.p // 2)
+    (outcome,) = prove_products(net, low).outcomes
+    assert [line.partition(":")[0] for line in outcome.open] == ["range"]
+    (outcome,) = prove_products(net, replace(claim, factor=claim.factor + 1)).outcomes
+    assert outcome.open[0].startswith("congruence")
+
+
+def test_no_wrong_mutant_is_proved(tmp_path):
+    core = build("iddmm", "2^61-1", "native")
+    subject = Subject.read(core.write(tmp_path / "core", check=False))
+    mutated = mutate(core.verilog, core.top, 4, 2)
+    check, net, claim = subject.check(mutated.verilog), Netlist(mutated.module), claim_of(core)
+    ports = len(mutated.module["ports"][ENABLES]["bits"])
+    states = []
+    for number in range(len(mutated.mutants) + 1):
+        fixed = {ENABLES: tuple(int(k == number != 0) for k in range(ports))}
+        proof = prove_products(net, claim, fixed=fixed)
+        states.append((proof.state, bool(check(number, SHORTLY))))
+    assert states[0] == ("PROVED", False)
+    assert ("PROVED", True) not in states[1:]
+    assert states.count(("OPEN", True)) > 1
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        long("(S1 & S2) |", "(S1 & ~S2) |"), ("S1 ^ S2 ^ T", "S1 ^ S2 ^ ~T"),
+        ("S1_after[0] ^ S2_after[0]", "S1_after[0]"), ("fits ? difference : number", "number"),
+        ("S2 <= accept", "S2 <= last"),
+    ],
+)  # fmt: skip
+def test_a_wrong_carry_save_addition_is_not_proved(right, wrong):
+    core = build("mcivor", "13", "native")
+    assert core.verilog.count(right) == 1
+    proof = prove_products(Netlist.read(core.verilog.replace(right, wrong), core.top), claim_of(core))
+    assert proof.state == "OPEN"
+
+
+@pytest.mark.parametrize(
+    ("design", "modulus", "right", "wrong"),
+    [
+        ("wide", "2^61-1", "v_sum + T7[0]", "v_sum"), ("radix64k-mul", "2^61-1", "T1[15:0] + T0[16]", "T1[15:0]"),
+        ("pseudo-mersenne", "2^52-59", "{17{total[38]}}", "{17{1'h0}}"),
+        ("karatsuba-solinas", "2^61-1", "high_exact + high_carry", "high_exact"),
+    ],
+)  # fmt: skip
+def test_a_lost_carry_or_sign_is_not_proved(design, modulus, right, wrong):
+    core = build(design, modulus, "native")
+    assert right in core.verilog
+    proof = prove_products(Netlist.read(core.verilog.replace(right, wrong), core.top), claim_of(core))
+    assert proof.state == "OPEN"
+
+
+def test_a_folder_says_what_is_proved(tmp_path):
+    folder = build("orup", "2^61-1", "native").write(tmp_path / "core", check=False)
+    proof = prove(folder, products=True)
+    assert proof.state == "PROVED"
+    assert any(line.startswith("PROVED products of core") for line in proof.lines)
+    assert proof.describe()["products"]["state"] == "PROVED"
+    record = folder / "contract.json"
+    contract = json.loads(record.read_text())
+    record.write_text(json.dumps({**contract, "result_bound": "1"}))
+    proof = prove(folder, products=True)
+    assert (proof.timing, proof.state) == ("PROVED", "OPEN")
+    assert any("remains" in line and "range" in line for line in proof.lines)
+    record.write_text(json.dumps({**contract, "operand": {"kind": "residues"}}))
+    with pytest.raises(ValueError, match="numbers as residues are not proved"):
+        prove(folder, products=True)
