@@ -36,7 +36,8 @@ class ProgramMemory(wiring.Component):
     The entry at address ``at`` of cycle t appears at ``product`` and ``sum`` in cycle t + 3, the word of digits at
     address ``d_at`` at ``digits`` in cycle t + DIGITS. ``d_write`` stores ``d_data`` at ``d_place`` one cycle later; no
     digits are read in that cycle. The digits begin at a multiple of their size, so that no write can change an entry,
-    not even one before a reset. More than 1,024 words of digits have separate banks.
+    not even one before a reset. Where their bits are also those of an entry that steer it, and not only its addresses,
+    they begin behind all that ``at`` can be. More than 1,024 words of digits have separate banks.
     Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries and words of digits. Latency: 3 cycles
     from ``at`` to ``product`` and ``sum``.
     """
@@ -48,7 +49,10 @@ class ProgramMemory(wiring.Component):
         self.width = max(PACK, *(shape.size for shape in shapes.values()))
         self.digits_room = min(BANK, 1 << (layout.digit_depth - 1).bit_length())  # in one bank
         self.digits_banks = -(-layout.digit_depth // self.digits_room)
-        first = -(-len(self.words) // self.digits_room) * self.digits_room
+        size = self.digits_room
+        if any(shape[kind[0]].offset < PACK for kind, shape in shapes.items()):
+            size = max(size, 1 << (len(self.words) - 1).bit_length())
+        first = -(-len(self.words) // size) * size
         self.digits_bank, self.digits_first = divmod(first, BANK)
         digit = range(max(2, layout.digit_depth))
         super().__init__({
