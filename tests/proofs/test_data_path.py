@@ -13,6 +13,7 @@ from modmill.cores.proofs.closed_machine import show_inverse, with_closed_core
 from modmill.cores.proofs.data_path import data_path_faults
 from modmill.cores.proofs.engine_theorem import machine_parts
 from modmill.cores.proofs.surroundings import BELOW, Surroundings
+from modmill.numbers.curves.affine import Weierstrass
 from modmill.proofs.arithmetic.integers import Integers
 from modmill.proofs.arithmetic.symbolic import Symbolic
 from modmill.proofs.netlist import Netlist
@@ -34,6 +35,21 @@ def test_entries_of_all_kinds_are_executed_by_the_netlist_in_their_order(machine
     module, engine = machine
     found = machine_parts(lambda: Netlist(copy.deepcopy(module)), engine.layout, engine.multiplier)
     assert [(part.name, part.remains) for part in found] == [("data path", ()), ("sequence", ())]
+
+
+@pytest.mark.long
+def test_a_unit_of_one_slice_is_followed():
+    """Its wires to the multiplier have no names of their own, and the multiplier's i_ready is a register's name."""
+    engine = ecc.ecc(Weierstrass(11, (2, 4), 13, a=1, b=6), "wide", threads=1)
+
+    def net():
+        return with_closed_core(engine.verilog, engine.top)
+
+    assert "sequencer.unit.o_r" not in net().module["netnames"]
+    found = machine_parts(net, engine.layout, engine.multiplier)
+    assert [(part.name, part.remains) for part in found] == [("data path", ()), ("sequence", ())]
+    around = Surroundings(Netlist(inverted(net().module, "sequencer.destination")), engine.layout, engine.multiplier)
+    assert "another destination" in next(data_path_faults(around))
 
 
 FAULTS = {

@@ -31,7 +31,7 @@ _BANK = re.compile(r"\btable_?\.(bank|digits)(\d+)\.")
 _QUEUE = "sequencer.places"
 QUEUE = -1, 0
 """Place of the queue of destinations among parts of slices."""
-_RESULT = "sequencer.unit.o_r"
+_RESULT, _PORT = "sequencer.unit.o_r", "o_r"
 _HANDSHAKE = ("i_ready", "o_valid", "k_ready")
 
 
@@ -377,13 +377,18 @@ def _opened(net: Netlist, layout: MicrocodeLayout) -> tuple[list[Net], list[list
     del net.cells[name]
     pins: dict[str, list[Any]] = cell["connections"]
     ways, width = cell["port_directions"], layout.contract.operand.width
+    unit = {tuple(nn["bits"]): n for n in _HANDSHAKE if (nn := net.module["netnames"].get(f"sequencer.unit.{n}"))}
+    for port in [p for p in pins if p not in _HANDSHAKE and tuple(pins[p]) in unit]:  # a register that is the port
+        known = unit[tuple(pins[port])]
+        pins[known], ways[known] = pins.pop(port), ways[port]
     given = [p for p in pins if ways[p] == "output"]
     for port in given:
         net.module["ports"][f"core_{port}"] = {"direction": "input", "bits": pins[port]}
     for bit in [b for b, (driver, _, _) in net.drivers.items() if driver == name]:
         del net.drivers[bit]
     of_port = {b: (f"core_{p}", k) for p in given if p not in _HANDSHAKE for k, b in enumerate(pins[p])}
-    result = [of_port[b] for b in nets_of(net, _RESULT) if b in of_port]
+    named = len(pins.get(_PORT, ())) == width  # it is read as it is; else the net has a name in the unit
+    result = [of_port[b] for b in (pins[_PORT] if named else nets_of(net, _RESULT)) if b in of_port]
     operands = [pins[p] for p in pins if ways[p] == "input" and len(pins[p]) == width][:2]
     if len(operands) != 2 or len(result) != width:
         raise ValueError("the multiplier has other ports than two operands and a result")
