@@ -54,6 +54,21 @@ def test_numbers_follow_from_the_rows():
     assert rsa.numbers["crt"] == rsa.numbers["rate"] / 2
 
 
+def test_the_exponent_65537_is_a_task_of_its_own():
+    (rsa,) = [e for e in FOUND if e.kind == "rsa"]
+    more = {"e65537": 4000, "e65537_period": 5000}
+    rows = [replace(row, values={**row.values, **more}) if row.kind == "check" else row for row in SAMPLE]
+    private, public = (e for e in measured_engines(rows) if e.digest == rsa.digest)
+    assert private.work == rsa.work and private.numbers == rsa.numbers
+    assert public.work == replace(rsa.work, operation="public", bits=17) and "65537" in public.work.title
+    n, mhz = public.numbers, public.routes[0].values["mhz"]
+    assert n["ms"] == pytest.approx(4000 / mhz / 1e3) and n["crt"] is None
+    assert n["rate"] == pytest.approx(mhz * 1e6 / 5000 * rsa.about["threads"] * rsa.about["cores"])
+    assert public.command == private.command
+    at = public.build.index("--bits")
+    assert public.build[at : at + 3] == ["--bits", rsa.work.subject, "--no-crt"]
+
+
 def test_what_was_not_measured_is_not_there():
     rows = [row for row in SAMPLE if row.kind == "synth"]
     for e in measured_engines(rows):

@@ -4,12 +4,13 @@
 
 import functools
 import json
+from dataclasses import replace
 
 import pytest
 
 from modmill import cli
 from modmill.cores.built import judged
-from modmill.cores.rsa.machine import engine
+from modmill.cores.rsa.machine import PUBLIC, engine
 from modmill.flow.floorplan import DSP
 from modmill.flow.tools import ToolError
 from modmill.report import engines as report
@@ -66,7 +67,23 @@ def test_machines_side_by_side(cache):
     core = small(3)
     trial = core.trial()
     assert trial.judged == 3 * 2 * 2
-    assert small().trial().period <= trial.period  # the stream of words is shared
+    alone = small().trial()
+    assert alone.period <= trial.period  # the stream of words is shared
+    bits = PUBLIC.bit_length()
+    assert alone.more["e65537"] == small().cycles(1, bits) < alone.latency
+    assert alone.more["e65537_period"] <= trial.more["e65537_period"]
+
+
+def test_a_wrong_power_of_65537_ends_the_measurement(cache, monkeypatch):
+    core = small.__wrapped__()
+    right = type(core).simulate
+
+    def wrong(self, fitted, program, pairs, bits=0):
+        found = right(self, fitted, program, pairs, bits)
+        return replace(found, results=[(x + 1,) for (x,) in found.results]) if program else found
+
+    monkeypatch.setattr(type(core), "simulate", wrong)
+    assert EngineRace("ecp5-85k").measure("bad", core, {}).note == "simulation: power 0 is wrong"
     assert "engine engine(" in as_core(core.verilog, "engine", 32)
 
 

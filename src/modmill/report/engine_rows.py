@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -41,6 +41,9 @@ _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "sh
           "word", "io", "native", "modulus", "circuit", "lockstep", "check_result")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
+PUBLIC, EXPONENT = "public", 65537
+"""Name and exponent of an RSA engine's second task."""
+
 _RSA = {"method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False}
 _ECC = {"sums": 3, "word": 32, "lockstep": False, "check_result": False}
 """Defaults of the commands."""
@@ -48,7 +51,8 @@ _ECC = {"sums": 3, "word": 32, "lockstep": False, "check_result": False}
 
 @dataclass(frozen=True)
 class Work:
-    """The task of an engine: a power modulo a number of ``subject`` bits, or an operation on a curve."""
+    """The task of an engine: a power modulo a number of ``subject`` bits, or an operation on a curve. ``bits``: length
+    of its exponents or scalars."""
 
     kind: str
     subject: str
@@ -59,13 +63,18 @@ class Work:
     def title(self) -> str:
         """The task in words."""
         if self.kind == "rsa":
+            if self.operation == PUBLIC:
+                return f"{int(self.subject):,} bits, the exponent 65537"
             return f"{int(self.subject):,} bits, exponents of {self.bits:,} bits"
         return f"{self.subject}, {_WORDS.get(self.operation, self.operation)}, scalars of {self.bits} bits"
 
 
 @dataclass(frozen=True)
 class MeasuredEngine(Measured):
-    """One engine on one device. Numbers are traced; None without a row."""
+    """One engine on one device, at one of its tasks. ``public``: its task is the exponent 65537. Numbers are traced;
+    None without a row."""
+
+    public: bool = False
 
     @property
     def kind(self) -> str:
@@ -75,7 +84,8 @@ class MeasuredEngine(Measured):
     @property
     def work(self) -> Work:
         """Its task."""
-        return work_of(self.about)
+        work = work_of(self.about)
+        return replace(work, operation=PUBLIC, bits=EXPONENT.bit_length()) if self.public else work
 
     @cached_property
     def choices(self) -> dict[str, Any]:
@@ -132,11 +142,12 @@ class MeasuredEngine(Measured):
     @property
     def build(self) -> list[str]:
         """The words of the command that writes it as a folder, without its name; an RSA engine is for the primes of a
-        modulus of twice its length."""
+        modulus of twice its length, or for 65537 and moduli of its length."""
         a = self.about
         if self.kind == "rsa":
             width = a["modulus_bits"]
-            words = ["rsa", "build", "--bits", 2 * width, "--blind", a["bits"] - width]
+            words = ["rsa", "build", "--bits", *([width, "--no-crt"] if self.public else [2 * width])]
+            words += ["--blind", a["bits"] - width]
         else:
             words = ["ecc", "build", "--curve", a["curve"], *self._pairing]
             words += [word for name in a["operations"] for word in ("--operation", name)]
@@ -165,22 +176,24 @@ class MeasuredEngine(Measured):
         """Cycles, resources, MHz (median of the seeds), ms of a job, operations per second, and the same for each DSP
         block and LUT."""
         operations = self.about["threads"] * self.about["cores"]
-        found = engine_numbers(self.check, self.synth, self.routes, operations)
+        names = ("e65537", "e65537_period") if self.public else ("latency", "period")
+        found = engine_numbers(self.check, self.synth, self.routes, operations, names)
         rate, period = found["rate"], found["period"]
         return found | {
             "results": traced(self.check.values["results"], self.check) if self.check else None,
             "cycles": period / operations if period else None,
-            "crt": rate / 2 if rate and self.kind == "rsa" else None,
+            "crt": rate / 2 if rate and self.kind == "rsa" and not self.public else None,
         }
 
 
 def measured_engines(rows: Iterable[Row], digest: Callable[[Row], str] | None = None) -> list[MeasuredEngine]:
-    """Every engine that has a synthesis row, once for each device: by work, then in the order of DESIGNS.
+    """Every engine that has a synthesis row, once for each device and task: by work, then in the order of DESIGNS.
 
     ``digest`` as in `by_device`.
     """
     found = by_device((row for row in rows if is_engine(row)), _identity, digest)
     made = [MeasuredEngine(*rows_of_one) for rows_of_one in found]
+    made += [replace(e, public=True) for e in made if e.check and "e65537_period" in e.check.values]
     order = {name: k for k, name in enumerate(_DESIGNS)}
     return sorted(made, key=lambda e: (
         e.kind, e.target != "ecp5-85k", e.target, _place(e.work), order[e.design.name], e.label,
@@ -211,7 +224,8 @@ def _identity(row: Row) -> str:
 
 def _place(work: Work) -> tuple[Any, ...]:
     """Sort key: powers by length, curves by name."""
-    return (int(work.subject), "", work.bits) if work.kind == "rsa" else (0, work.subject, work.operation, work.bits)
+    length, name = (int(work.subject), "") if work.kind == "rsa" else (0, work.subject)
+    return length, name, work.operation, work.bits
 
 
 @cache

@@ -105,8 +105,12 @@ def core_numbers(check: Row | None, synth: Row, routes: Sequence[Row]) -> dict[s
     return found | {"us": found["latency"] / found["mhz"] if found["mhz"] and found["latency"] else None}
 
 
-def engine_numbers(check: Row | None, synth: Row | None, routes: Sequence[Row], operations: float) -> dict[str, Any]:
+def engine_numbers(
+    check: Row | None, synth: Row | None, routes: Sequence[Row], operations: float,
+    names: tuple[str, str] = ("latency", "period"),
+) -> dict[str, Any]:  # fmt: skip
     """``latency`` and ``period`` in cycles, resources and ``mhz`` of an engine; ``ms`` of a job; ``rate``: operations a
     second if ``operations`` finish in a period, also ``per_dsp`` and ``per_lut``. None without a row."""
-    found = _numbers(check, synth, routes, ("latency", "period"), operations)
+    found = _numbers(check, synth, routes, names, operations)
+    found |= {"latency": found.pop(names[0]), "period": found.pop(names[1])}
     return found | {"ms": found["latency"] / found["mhz"] / 1000 if found["mhz"] and found["latency"] else None}

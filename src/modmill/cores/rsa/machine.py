@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -169,11 +169,21 @@ class EngineCore(BuiltEngine):
         )
 
     def trial(self) -> Trial:
-        """Simulate two jobs with exponents of full length for each machine."""
+        """Simulate two jobs with exponents of full length for each machine, and two with 65537."""
         p, bits = self.fitted.p, self.exponent_bits
         rnd = random.Random(1)
         pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(2 * self.cores * self.results)]
-        return self._tried(self.simulate(self.fitted, 0, pairs), [(pow(*pair, p),) for pair in pairs], "power")
+        found = self._tried(self.simulate(self.fitted, 0, pairs), [(pow(*pair, p),) for pair in pairs], "power")
+        return replace(found, more=self._tried_public())
+
+    def _tried_public(self) -> dict[str, int]:
+        """Simulate two jobs of program 1 for each machine: cycles of one alone, and between answers of a machine.
+        Raises ToolError for a wrong result."""
+        p, rnd = self.fitted.p, random.Random(2)
+        bases = [rnd.randrange(p) for _ in range(2 * self.cores * self.results)]
+        found = self.simulate(self.fitted, 1, [(base, PUBLIC) for base in bases], PUBLIC.bit_length())
+        made = self._tried(found, [(pow(base, PUBLIC, p),) for base in bases], "power")
+        return {"e65537": made.latency, "e65537_period": made.period}
 
     @property
     def options(self) -> dict[str, Any]:

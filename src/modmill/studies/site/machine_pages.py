@@ -78,8 +78,8 @@ PAGES = (
 
 
 def anchor(e: MeasuredEngine) -> str:
-    """The anchor of an engine on its page."""
-    return f"e-{e.digest.removeprefix('sha256:')[:10]}-{e.target}"
+    """The anchor of an engine and its task on its page."""
+    return f"e-{e.digest.removeprefix('sha256:')[:10]}-{e.target}{'-public' * e.public}"
 
 
 def digest_today(row: Row) -> str:
