@@ -34,7 +34,8 @@ def test_recorded_times_are_one_number_for_a_thousand_scalars():
 
 
 def test_the_gain_is_that_of_the_rows():
-    found = {(row.about["design"], row.kind): row for row in ENGINES if row.about["design"] in ("kbe", "hbe")}
+    rows = (r for r in ENGINES if r.about["design"] in ("kbe", "hbe") and not r.about["parameters"].get("check"))
+    found = {(row.about["design"], row.kind): row for row in rows}
     *_, ratios = gain_table(ENGINES)
     lut, period = (
         [found[name, kind].values[quantity] for name in ("kbe", "hbe")]

@@ -69,6 +69,13 @@ def test_the_exponent_65537_is_a_task_of_its_own():
     assert public.build[at : at + 3] == ["--bits", rsa.work.subject, "--no-crt"]
 
 
+def test_a_setting_without_a_default_of_the_modulus_is_told():
+    """`kbe` chooses no value of ``check``, so the design's own default counts."""
+    rows = [row for row in Store(Path("/nowhere")).rows if row.about.get("parameters", {}).get("check")]
+    found = [e for e in measured_engines(rows) if e.work.subject == "P-256"]
+    assert len(found) == 2 and all("check" in e.label and "--set check=True" in e.command for e in found)
+
+
 def test_what_was_not_measured_is_not_there():
     rows = [row for row in SAMPLE if row.kind == "synth"]
     for e in measured_engines(rows):

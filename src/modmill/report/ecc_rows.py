@@ -57,12 +57,14 @@ def timing_table(rows: Iterable[Row]) -> list[str]:
 
 
 def gain_table(rows: Iterable[Row], one: str = "kbe", other: str = "hbe") -> list[str]:
-    """Coprocessors around two designs for the same task: area, time of an operation, their products, and the ratios.
+    """Coprocessors around two designs for the same task, with default settings: area, time of an operation, their
+    products, and the ratios.
 
     The time of an operation is at full load; without a route it is in cycles, which assumes equal clocks.
     """
     engines = [e for e in measured_engines(rows) if e.kind == "ecc" and e.design.name in (one, other) and e.check]
-    pairs = [(a, b) for a in engines for b in engines if (a.design.name, b.design.name) == (one, other)]
+    usual = [e for e in engines if not e.settings]
+    pairs = [(a, b) for a in usual for b in usual if (a.design.name, b.design.name) == (one, other)]
     lines = []
     for a, b in ((a, b) for a, b in pairs if a.work == b.work and a.target == b.target):
         routed = all(e.numbers["mhz"] for e in (a, b))

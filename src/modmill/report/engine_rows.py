@@ -104,10 +104,11 @@ class MeasuredEngine(Measured):
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Settings that differ from the design's defaults for this modulus, without those that the target
-        determines."""
+        """Settings that differ from the design's defaults for this modulus, without those that the target or the
+        circuit determines."""
         usual, _ = _usual(self.design.name, self.kind, self.work.subject)
-        return {k: v for k, v in self.about["parameters"].items() if k != "dsp" and usual.get(k, v) != v}
+        fixed = {"dsp", "feedback"} if self.about.get("circuit") else {"dsp"}
+        return {k: v for k, v in self.about["parameters"].items() if k not in fixed and usual.get(k, v) != v}
 
     @property
     def label(self) -> str:
@@ -239,8 +240,8 @@ def _usual(name: str, kind: str, subject: str) -> tuple[Mapping[str, Any], str]:
     try:
         if kind == "rsa":
             loaded = {"loadable": True} if "loadable" in defaults else {}
-            return chosen.fit(prev_prime(1 << int(subject)), **loaded).settings, "native"
+            return {**defaults, **chosen.fit(prev_prime(1 << int(subject)), **loaded).settings}, "native"
         fitted = chosen.fit(find_curve(subject, pairing=True).p)
-        return fitted.settings, fitted.binary if isinstance(fitted.representation, Digits) else "native"
+        return {**defaults, **fitted.settings}, fitted.binary if isinstance(fitted.representation, Digits) else "native"
     except ValueError:
         return defaults, "native"

@@ -65,7 +65,7 @@ def table(results: Sequence[EngineRaceResult], title: str) -> Table:
     for s in results:
         n = s.numbers
         cells = [count(n[name]) for name in ("latency", "period", "dsp", "lut", "ff", "bram")]
-        cells += [_short(n[name]) for name in ("mhz", "ms", "rate", "per_dsp", "per_lut")]
+        cells += [short(n[name]) for name in ("mhz", "ms", "rate", "per_dsp", "per_lut")]
         made.add_row(s.name, str(s.cores), str(s.results), *cells)
     return made
 
@@ -81,7 +81,8 @@ def footnotes(results: Sequence[EngineRaceResult]) -> list[str]:
     return lines + [f"{s.name}: {s.note}" for s in results if s.note]
 
 
-def _short(number: float | None) -> str:
+def short(number: float | None, digits: int = 4) -> str:
+    """A number with so many digits, from 1,000 on as a whole number; a dash for None."""
     if number is None:
         return "-"
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.{digits}g}"

@@ -11,7 +11,8 @@ from pathlib import Path
 from modmill.contract import UnsupportedError
 from modmill.designs import design as find_design
 from modmill.numbers.moduli import parse_modulus
-from modmill.report.engine_rows import EXPONENT, PUBLIC, MeasuredEngine, Work, measured_engines
+from modmill.report.engine_rows import MeasuredEngine, Work, measured_engines
+from modmill.report.engines import short
 from modmill.report.measured import core_numbers
 from modmill.report.result_tables import ENGINES_ON, all_rows, clock, cores, markdown_table
 from modmill.report.rows import Row
@@ -37,21 +38,15 @@ PRODUCTS = (
 """Label, modulus, and whether it is loaded. Any core for any modulus of the same length stands for DENSE."""
 
 _X25519, _ANY = Work("ecc", "Curve25519", "ladder", 255), Work("ecc", "P-256", "multiply", 256)
-_BASE = Work("ecc", "Ed25519", "multiply-base", 253)
 OPERATIONS = (
     ("X25519", _X25519, DSP, "x25519-core"),
     ("X25519", _X25519, RATE, "x25519-array"),
     ("P-256, multiple of any point", _ANY, DSP, "p256-core"),
     ("P-256, multiple of any point", _ANY, TIME, "p256-fast"),
-    ("P-256, multiple of any point", _ANY, RATE, "p256-array"),
-    ("Ed25519, multiple of the base point", _BASE, DSP, "ed25519-core"),
-    ("Ed25519, multiple of the base point", _BASE, RATE, "ed25519-array"),
-    ("Ed25519, sum of two multiples", Work("ecc", "Ed25519", "multiply-two", 253), RATE, "ed25519-verify"),
+    ("Ed25519, multiple of the base point", Work("ecc", "Ed25519", "multiply-base", 253), DSP, "ed25519-core"),
+    ("Ed25519, sum of two multiples", Work("ecc", "Ed25519", "multiply-two", 253), DSP, "ed25519-verify"),
     ("RSA-2048 private operation (two powers of 1,024 bits with CRT)", Work("rsa", "1024", "power", 1024), RATE,
      "rsa-core"),
-    ("RSA-2048, power of 65537", Work("rsa", "2048", PUBLIC, EXPONENT.bit_length()), RATE, "rsa-verify"),
-    ("RSA-4096 private operation (two powers of 2,048 bits with CRT)", Work("rsa", "2048", "power", 2048), RATE,
-     "rsa4096-core"),
 )  # fmt: skip
 """Label, task, what it is best for, and the folder that the command writes."""
 
@@ -109,7 +104,7 @@ def operation(rows: Sequence[Row], words: str, work: Work, goal: str) -> list[st
     jobs = e.about["threads"] * e.about["cores"]
     cells = [words, f"{float(n['ms']):.3g} ms" + (f", {jobs // powers} at a time" if jobs > powers else "")]
     cells += [f"{float(n['rate']) / powers:,.0f}", f"{int(n['dsp']):,}"]
-    cells += [f"{float(n['per_dsp']) / powers:,.3g}" if n["per_dsp"] else "no DSP", f"{int(n['lut']):,}"]
+    cells += [short(float(n["per_dsp"]) / powers, 3) if n["per_dsp"] else "no DSP", f"{int(n['lut']):,}"]
     return [*cells, f"`{e.design.name}`", clock(float(n["mhz"]), e.routes)]
 
 

@@ -21,7 +21,7 @@ from modmill.flow.targets import target as find_target
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.shown import MOST, shortened
 from modmill.report.clocks import tool_options
-from modmill.report.engine_rows import EXPONENT, PUBLIC, MeasuredEngine, Work, measured_engines
+from modmill.report.engine_rows import MeasuredEngine, Work, measured_engines
 from modmill.report.measured import by_device, core_numbers
 from modmill.report.rows import Row, read
 
@@ -35,8 +35,6 @@ TABLES = (
 )
 ENGINES = (
     ("RSA-1024 power, any modulus (RSA-2048 with CRT takes two)", "1024", "power", 1024),
-    ("RSA-2048 power, any modulus (RSA-4096 with CRT takes two)", "2048", "power", 2048),
-    ("RSA-2048, power of 65537", "2048", PUBLIC, EXPONENT.bit_length()),
     ("X25519", "Curve25519", "ladder", 255),
     ("P-256, any point", "P-256", "multiply", 256),
     ("Ed25519, fixed base", "Ed25519", "multiply-base", 253),
