@@ -339,14 +339,19 @@ class BuiltEngine(ABC):
                 job = message
         assert job is not None
         answer = [word for run in job.results for x in run for word in self.layout.number(x)]
-        head, part = self._parts(job)
+        head, part = self._parts(job.words)
         sent = setup, Sent(head[0], head[1:], part, answer=tuple(answer))
         return sent if sum(len((*e.words, *e.part, *e.answer)) for e in sent) <= KNOWN_WORDS else ()
 
-    def _parts(self, job: Message) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _parts(self, job: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The words of a job that several machines have in common, and those that each has of its own."""
-        head = 1 + self.commands[job.words[0]].head
-        return tuple(job.words[:head]), tuple(job.words[head:])
+        head = 1 + self.commands[job[0]].head
+        return tuple(job[:head]), tuple(job[head:])
+
+    def dealt(self, jobs: Sequence[Sequence[int]]) -> list[int]:
+        """The message of a front for a job of each machine; the jobs have the same words in common."""
+        head, _ = self._parts(jobs[0])
+        return [*head, *(word for job in jobs for word in self._parts(job)[1])]
 
     @property
     def zeroise(self) -> tuple[Sent, ...]:
@@ -379,16 +384,15 @@ class BuiltEngine(ABC):
     def _dealt(self, jobs: Mapping[int, Sequence[Message]]) -> Iterator[Exchange]:
         """Two jobs of each program, with parts of the same length for each machine."""
         for of in jobs.values():
-            heads = dict.fromkeys(self._parts(job)[0] for job in of)
-            alike = [[job for job in of if self._parts(job)[0] == head] for head in heads]
+            heads = dict.fromkeys(self._parts(job.words)[0] for job in of)
+            alike = [[job for job in of if self._parts(job.words)[0] == head] for head in heads]
             dealt = [some[k : k + self.cores] for some in alike for k in range(0, len(some), self.cores)]
             for some in dealt[:2]:
                 parts = some + some[-1:] * (self.cores - len(some))
-                head, _ = self._parts(some[0])
-                words = [*head[1:], *(word for job in parts for word in self._parts(job)[1])]
+                command, *words = self.dealt([job.words for job in parts])
                 count = self.layout.answer_words(some[0].program)
                 right = partial(self._right, parts, count)
-                yield Exchange(head[0], words, self.cores * count, right, some[0].what, some[0].cycles)
+                yield Exchange(command, words, self.cores * count, right, some[0].what, some[0].cycles)
 
     def _right(self, jobs: Sequence[Message], count: int, words: Sequence[int]) -> bool:
         return all(

@@ -133,7 +133,7 @@ class Stored:
                 "are the primes of the key, without CRT its modulus"
             )
         if not self.modelled:
-            return simulated(self.core, modulus, 0, pairs, bits, self.work)
+            return self.powers(modulus, 0, pairs, bits)
         if bits > self.core.exponent_bits:
             raise UnsupportedError(
                 f"exponents of this engine must have at most {self.core.exponent_bits} bits, got {bits}"
@@ -149,7 +149,11 @@ class Stored:
             return self.secret(modulus, pairs, exponent.bit_length())
         if self.modelled:
             return self._model.public(modulus, bases, exponent)
-        return simulated(self.core, modulus, 1, pairs, exponent.bit_length(), self.work)
+        return self.powers(modulus, 1, pairs, exponent.bit_length())
+
+    def powers(self, modulus: int, program: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
+        """Powers by a program, exponents of ``bits`` bits."""
+        return simulated(self.core, modulus, program, pairs, bits, self.work)
 
     @cached_property
     def _model(self) -> Modelled:
