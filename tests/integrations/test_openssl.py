@@ -252,6 +252,30 @@ def test_ed25519(openssl, devices):
     assert "OK" in openssl.plain("verify", "-CAfile", "certificate", "certificate").stdout
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "group"), [("p384", "P-384"), ("secp256k1", "secp256k1")])
+def test_a_curve_that_make_does_not_build_by_itself(name, group, mill, tmp_path):
+    """A key, a signature and a shared secret of the core; each is compared with OpenSSL alone."""
+    make(tmp_path, mill, CORES=name)
+    openssl, subject = OpenSsl(tmp_path, tmp_path), Subject.read(tmp_path / name)
+    with served(subject, tmp_path / name) as device:
+        openssl.key("EC", "-pkeyopt", f"group:{group}")
+        openssl.done("genpkey", "-algorithm", "EC", "-pkeyopt", f"group:{group}", "-out", "own")
+        openssl.plain("pkey", "-in", "own", "-pubout", "-out", "own.public")
+        assert jobs(device) == 1
+        openssl.done("dgst", "-sha384", "-sign", "own", "-out", "signature", "message")
+        assert jobs(device) == 6  # the point and s, then for the check the public point, u1 and u2, and their point
+        verify = "dgst", "-sha384", "-verify", "own.public", "-signature", "signature"
+        openssl.plain(*verify, "message")
+        openssl.done(*verify, "message")
+        assert openssl.core(*verify, "key").returncode == 1
+        before = jobs(device)
+        openssl.done("pkeyutl", "-derive", "-inkey", "own", "-peerkey", "public", "-out", "one")
+        assert jobs(device) == before + 1
+        openssl.plain("pkeyutl", "-derive", "-inkey", "key", "-peerkey", "own.public", "-out", "other")
+        assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes() != b""
+
+
 PSS = "-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:digest"
 OAEP = "-pkeyopt", "rsa_padding_mode:oaep", "-pkeyopt", "rsa_oaep_md:sha256"
 
