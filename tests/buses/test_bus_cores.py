@@ -247,6 +247,16 @@ def test_clocks_of_bare_core_and_whole_are_kept(folder, tmp_path, monkeypatch):
         measure(replace(subject, device=replace(subject.device, separate=True)), "ecp5-85k", whole=1)
 
 
+@pytest.mark.parametrize(
+    "more", [{"target": "nope"}, {"target": "xc7z020", "whole": 1}, {"target": "xcku", "seeds": 1}]
+)
+def test_a_wrong_target_is_refused_before_the_simulation(more, folder):
+    steps = []
+    with pytest.raises(ValueError, match=r"target must be one of|cannot be routed here"):
+        measure(Subject.read(folder), **more, progress=steps.append)
+    assert steps == []
+
+
 def test_a_wrong_answer_is_not_measured(folder):
     subject = Subject.read(folder)
     wrong = [replace(exchange, right=lambda _: False) if exchange.count else exchange for exchange in subject.exchanges]

@@ -53,6 +53,7 @@ WRONG = {
     "build wide -m P-256 --set dsp=9x9": "dsp takes one of ",
     "build wide -m P-256 --io octal": "io must be one of ",
     "build wide -m P-256 --top module": "must not be a keyword of Verilog",
+    "build wide -m P-256 --bus apb --bus-clock slow": "modmill: --bus-clock: 'slow' is not one of 'same', 'separate'",
     "reproduce zor": "there are sor, hbe, rsa64k, multistep",
     "errata zor": "there are sor, hbe, rsa64k, multistep",
     "bases -m P-256 -w 17 --objective least": "--objective takes nearest or reduction",

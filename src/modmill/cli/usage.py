@@ -84,7 +84,7 @@ def _bad_value(error: Any) -> str:
     kind = _KINDS.get(parameter.bare_type())
     errors = getattr(error.__cause__, "errors", None)
     if kind is None or errors is None:
-        return f"{name}: {error.message}"
+        return f"{name}: {error.message.removeprefix('Value error, ')}"
     least, most = parameter.min, parameter.max
     limits = f" from {least:,} to {most:,}" if least is not None and most is not None else ""
     limits = limits or (f" from {least:,} on" if least is not None else "")

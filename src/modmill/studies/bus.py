@@ -207,10 +207,13 @@ def measure(
     with ``whole``, a number of seeds too, those of the bare device and of the device with its front.
 
     The bare device is synthesised as in a race. Raises BusFault for a wrong answer, ToolError
-    if a tool fails, ValueError for ``whole`` with two clocks.
+    if a tool fails, ValueError for ``whole`` with two clocks and for a target that is unknown or cannot be routed.
     """
     if whole and subject.device.separate:
         raise ValueError("--whole takes a device with the clock of its bus; this one has a clock of its own")
+    chosen = find_target(target)
+    if seeds or whole:
+        routing_tool(chosen)  # refuses what cannot be routed
     progress("simulating")
     simulator = BusSimulator(subject.verilog, subject.device, subject.bus)
     driver = driver_of(subject.device, subject.bus, simulator)
@@ -220,7 +223,7 @@ def measure(
     front: dict[str, int] = {}
     bare: dict[str, int] = {}
     mhz: list[float] = []
-    device, chosen = subject.device, find_target(target)
+    device = subject.device
     work = tools.cache_dir() / "bus" / digest(subject.verilog)[7:23]
     if synthesis:
         text, top = front_verilog(device, subject.bus), f"{device.top}_front"
