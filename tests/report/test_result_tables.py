@@ -77,9 +77,18 @@ def test_a_long_modulus_is_shown_in_short(tmp_path):
     assert cells(line)[1] == "0xffffffffffffffff...ffffff97 (1,024 bits)"
 
 
+def test_a_device_with_tables_of_its_own_stands_beside_the_others(tmp_path):
+    """For a modulus that other devices have cores for, unless its own table has them."""
+    lines = device_table(tables(ROOT / "results"))
+    beside = [cells(line)[1] for line in lines if cells(line)[0] == "`ecp5-85k`"]
+    assert {"Ed25519", "0xffffffffffffffff...ffffff97 (1,024 bits)"} <= set(beside)
+    assert not {"P-256", "secp256k1", "P-384"} & set(beside)
+    assert not device_table(written(tmp_path, [row for row in SHIPPED if row.target in ("", "ecp5-85k")]))
+
+
 def device_table(text):
-    """The lines of the table of other devices, without its head."""
-    part = text.partition("## Cores on other devices")[2].partition("## ")[0]
+    """The lines of the table of several devices, without its head."""
+    part = text.partition("## Cores on several devices")[2].partition("## ")[0]
     return [line for line in part.splitlines() if line.startswith("|")][2:]
 
 

@@ -73,7 +73,7 @@ def tables(folder: Path) -> str:
         lines = sorted(_core_lines(rows, modulus, target))
         out.append(f"## {modulus} on {target}\n\n{words}.\n\n{_two_tables(lines, HEAD, CLOCKED)}")
     if lines_of_devices := device_lines(rows):
-        out.append(f"## Cores on other devices\n\n{_DEVICES}\n\n"
+        out.append(f"## Cores on several devices\n\n{_DEVICES}\n\n"
                    f"{markdown_table(['device', 'modulus', *HEAD, *CLOCKED], lines_of_devices)}")  # fmt: skip
     if lines_of_engines := engine_lines(rows):
         out.append(f"## Whole engines on {ENGINES_ON}\n\nInput and output included; the operations of a job run "
@@ -82,15 +82,23 @@ def tables(folder: Path) -> str:
 
 
 def device_lines(rows: Iterable[Row]) -> list[Sequence[str]]:
-    """A line for each routed core on a device that has no table of its own, in the order of targets and moduli."""
-    rows = list(rows)
+    """A line for each routed core without a table of its own, for a modulus with cores on a device that has none, in
+    the order of targets and moduli."""
+    rows, tabled = list(rows), {(modulus, name) for modulus, name, _ in TABLES}
+    found = {
+        device.name: sorted(
+            ((synth.about["modulus"], *_cells(check, synth, routes))
+             for check, synth, routes in cores(rows, None, device.name) if check and routes),
+            key=lambda line: line[:2],
+        ) for device in TARGETS if device.routable
+    }  # fmt: skip
+    others = found.keys() - {name for _, name in tabled}
+    moduli = {modulus for name in others for modulus, *_ in found[name]}
     out: list[Sequence[str]] = []
-    for device in TARGETS:
-        if not device.routable or device.name in {name for _, name, _ in TABLES}:
-            continue
-        found = [(synth.about["modulus"], *_cells(check, synth, routes))
-                 for check, synth, routes in cores(rows, None, device.name) if check and routes]  # fmt: skip
-        for modulus, _, cells in sorted(found, key=lambda line: line[:2]):
+    for device in (find_target(name) for name in found):
+        for modulus, _, cells in found[device.name]:
+            if modulus not in moduli or (modulus, device.name) in tabled:
+                continue
             if device.partial:
                 cells = [*cells[: len(HEAD)], f"≤ {cells[len(HEAD)]}", *cells[len(HEAD) + 1 :]]
             named = modulus if len(modulus) <= MOST else shortened(parse_modulus(modulus).value)
