@@ -183,6 +183,7 @@ def test_a_router_is_proved_and_a_leak_in_it_is_found():
     assert router_time(leaking).state == "OPEN"
 
 
+@pytest.mark.long
 def test_a_folder_with_two_machines_is_proved_module_by_module(tmp_path, monkeypatch):
     monkeypatch.setattr(induction, "sequence_faults", lambda _: iter(["a planted fault"]))
     core = ecc.ecc(CURVE, "montgomery-array", {"loadable": False}, threads=1, cores=2)

@@ -7,6 +7,8 @@ import shutil
 import pytest
 from test_browser import BROWSER, DRIVER, VIEWS, browser, scheme, sized, violations, wait  # noqa: F401
 
+from marks import long
+
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium with chromedriver is installed")
 
 
@@ -24,7 +26,7 @@ def too_wide(browser, page, width):  # noqa: F811
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mode", "width"), VIEWS)
+@pytest.mark.parametrize(("mode", "width"), [long(*VIEWS[0]), *VIEWS[1:]])
 def test_no_page_is_wider_than_the_screen_or_has_an_error_and_axe_finds_nothing(browser, folder, mode, width):  # noqa: F811
     """axe for a phone or a wide screen, by turns: the pages have one frame."""
     browser.get_log("browser")
