@@ -47,8 +47,8 @@ OTHERS = {
 one channel in each base of kbe the operands are below both moduli: the residues are equal, whichever is taken. With
 five digits, karatsuba and karatsuba-solinas use every second of the strobes that repeat."""
 AGAIN = {"sor-1m-p", "sor-nm", "mm-pa-p", "dq-rns", "hbe-reduction", "kbe-extension"}
-"""Designs that here have the tables of others: sor-1m-n, sor-2m, mm-pa-n; or the machine of others: sq-rns, kbe-reduction,
-hbe-extension."""
+"""Designs that here have the tables of others (sor-1m-n, sor-2m, mm-pa-n) or their machine (sq-rns, kbe-reduction,
+hbe-extension)."""
 UNREAD = {
     # The gammas are taken from the product into their own registers; no operation reads what the multiplier keeps.
     "sor-2m": {"connection: bit 1 of A is stuck at 0 (reduce_or of -> in_1_3_5)"},
