@@ -25,10 +25,11 @@ from modmill.buses.simulate import BusSimulator
 from modmill.cores.behind_bus import multiplier_device
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.multiplier.build import Core
-from modmill.cores.rsa.machine import PUBLIC, EngineCore
+from modmill.cores.rsa.machine import EngineCore
 from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.machine.layout import words_of
 from modmill.engines.microcode.interpreter import run as interpreted
+from modmill.engines.rsa.exponentiation import PUBLIC
 
 BUS = find_bus("wishbone")
 STRICT = ("-std=c99", "-pedantic", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow")

@@ -26,10 +26,11 @@ from modmill.cores.driven import DrivenMultiplier, DrivenPointEngine, DrivenPowe
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.multiplier.build import build
 from modmill.cores.rsa.circuit import circuit_engine
-from modmill.cores.rsa.machine import PUBLIC, engine
+from modmill.cores.rsa.machine import engine
 from modmill.designs import DESIGNS
 from modmill.engines.ecc import ecdh, ecdsa, eddsa
 from modmill.engines.ecc.blinding import Ecc
+from modmill.engines.rsa.exponentiation import PUBLIC
 from modmill.engines.rsa.rsa import PrivateKey, Rsa
 from modmill.numbers.curves.projective import multiple_u
 

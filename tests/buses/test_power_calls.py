@@ -26,7 +26,8 @@ from calls_bench import (
 from modmill.buses.adapters import find_bus
 from modmill.buses.files import descriptions, section
 from modmill.contract import UnsupportedError
-from modmill.cores.rsa.machine import PUBLIC, engine
+from modmill.cores.rsa.machine import engine
+from modmill.engines.rsa.exponentiation import PUBLIC
 from modmill.numbers.primes import is_prime
 from modmill.studies.explore_engines import draw
 

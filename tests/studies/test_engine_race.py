@@ -10,7 +10,8 @@ import pytest
 
 from modmill import cli
 from modmill.cores.built import judged
-from modmill.cores.rsa.machine import PUBLIC, engine
+from modmill.cores.rsa.machine import engine
+from modmill.engines.rsa.exponentiation import PUBLIC
 from modmill.flow.floorplan import DSP
 from modmill.flow.tools import ToolError
 from modmill.report import engines as report

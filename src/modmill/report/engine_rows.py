@@ -23,6 +23,7 @@ from typing import Any
 from modmill.contract import Digits
 from modmill.designs import DESIGNS
 from modmill.engines.ecc.point_engine import Shape
+from modmill.engines.rsa.exponentiation import PUBLIC
 from modmill.engines.rsa.rsa import BITS
 from modmill.flow.targets import target as find_target
 from modmill.numbers.curves.named import PAIRING_CURVES, find_curve
@@ -41,8 +42,8 @@ _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "sh
           "word", "io", "native", "modulus", "circuit", "lockstep", "check_result")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
-PUBLIC, EXPONENT = "public", 65537
-"""Name and exponent of an RSA engine's second task."""
+OF_PUBLIC = "public"
+"""Name of an RSA engine's second task: the exponent PUBLIC."""
 
 _RSA = {"method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False}
 _ECC = {"sums": 3, "word": 32, "lockstep": False, "check_result": False}
@@ -63,8 +64,8 @@ class Work:
     def title(self) -> str:
         """The task in words."""
         if self.kind == "rsa":
-            if self.operation == PUBLIC:
-                return f"{int(self.subject):,} bits, the exponent 65537"
+            if self.operation == OF_PUBLIC:
+                return f"{int(self.subject):,} bits, the exponent {PUBLIC}"
             return f"{int(self.subject):,} bits, exponents of {self.bits:,} bits"
         return f"{self.subject}, {_WORDS.get(self.operation, self.operation)}, scalars of {self.bits} bits"
 
@@ -85,7 +86,7 @@ class MeasuredEngine(Measured):
     def work(self) -> Work:
         """Its task."""
         work = work_of(self.about)
-        return replace(work, operation=PUBLIC, bits=EXPONENT.bit_length()) if self.public else work
+        return replace(work, operation=OF_PUBLIC, bits=PUBLIC.bit_length()) if self.public else work
 
     @cached_property
     def choices(self) -> dict[str, Any]:

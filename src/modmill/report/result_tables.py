@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ ENGINES = (
 
 _DEVICES = (
     "Devices as `./mill targets` lists them, with what their tools leave out. ≤: paths through DSP blocks or block\n"
-    "RAMs are not timed, so the clock and the rates are upper limits. The counts of LUTs are those of each family."
+    "RAMs are not timed, so the clock and the rates are upper limits. The counts of LUTs are those of each family.\n"
+    "Settings are named where the design does not choose them itself."
 )
 ENGINES_ON = "ecp5-85k"
 ENGINES_HEAD = ("operation", "multiplier", "interleaved", "cycles of one job", "DSP", "LUT", "FF")
@@ -87,7 +89,7 @@ def device_lines(rows: Iterable[Row]) -> list[Sequence[str]]:
     rows, tabled = list(rows), {(modulus, name) for modulus, name, _ in TABLES}
     found = {
         device.name: sorted(
-            ((synth.about["modulus"], *_cells(check, synth, routes))
+            ((synth.about["modulus"], *_cells(check, synth, routes, set_apart=True))
              for check, synth, routes in cores(rows, None, device.name) if check and routes),
             key=lambda line: line[:2],
         ) for device in TARGETS if device.routable
@@ -181,10 +183,13 @@ def _core_lines(rows: Iterable[Row], modulus: str, target: str) -> Iterator[Line
         yield key, cells, bool(routes)
 
 
-def _cells(check: Row, synth: Row, routes: list[Row]) -> tuple[float, list[str]]:
-    """DSP blocks x interval of a core, and the cells of HEAD, and of CLOCKED if it was routed."""
+def _cells(check: Row, synth: Row, routes: list[Row], *, set_apart: bool = False) -> tuple[float, list[str]]:
+    """DSP blocks x interval of a core, and the cells of HEAD, and of CLOCKED if it was routed. ``set_apart``: with the
+    settings that its design does not choose."""
     n = core_numbers(check, synth, routes)
-    cells = [f"`{synth.about['design']}`", f"{n['latency']}, {n['interval']}"]
+    settings = _unusual(synth.about) if set_apart else {}
+    words = [synth.about["design"], *(f"{key}={value}" for key, value in settings.items())]
+    cells = [f"`{' '.join(words)}`", f"{n['latency']}, {n['interval']}"]
     cells += [f"{n[key]:,}" for key in ("dsp", "lut", "ff")]
     if routes:
         per_dsp = f"{n['per_dsp']:,.0f}" if n["dsp"] else "no DSP"
@@ -202,10 +207,10 @@ def no_clock(synth: Row) -> str:
 
 def _unusual(about: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a core that its design does not choose for the modulus, without the target's DSP block."""
-    try:
-        chosen = find_design(about["design"]).fit(parse_modulus(about["modulus"]).value).settings
-    except UnsupportedError:
-        chosen = {}
+    design = find_design(about["design"])
+    chosen = {s.name: s.default for s in design.settings}
+    with suppress(UnsupportedError):
+        chosen |= design.fit(parse_modulus(about["modulus"]).value).settings
     return {key: value for key, value in about.get("parameters", {}).items()
             if key != "dsp" and chosen.get(key, value) != value}  # fmt: skip
 

@@ -378,7 +378,8 @@ def _opened(net: Netlist, layout: MicrocodeLayout) -> tuple[list[Net], list[list
     pins: dict[str, list[Any]] = cell["connections"]
     ways, width = cell["port_directions"], layout.contract.operand.width
     unit = {tuple(nn["bits"]): n for n in _HANDSHAKE if (nn := net.module["netnames"].get(f"sequencer.unit.{n}"))}
-    for port in [p for p in pins if p not in _HANDSHAKE and tuple(pins[p]) in unit]:  # a register that is the port
+    # a port that is a register in the Verilog has that register's name; the unit's net then has the name of the port
+    for port in [p for p in pins if p not in _HANDSHAKE and tuple(pins[p]) in unit]:
         known = unit[tuple(pins[port])]
         pins[known], ways[known] = pins.pop(port), ways[port]
     given = [p for p in pins if ways[p] == "output"]
@@ -387,8 +388,8 @@ def _opened(net: Netlist, layout: MicrocodeLayout) -> tuple[list[Net], list[list
     for bit in [b for b, (driver, _, _) in net.drivers.items() if driver == name]:
         del net.drivers[bit]
     of_port = {b: (f"core_{p}", k) for p in given if p not in _HANDSHAKE for k, b in enumerate(pins[p])}
-    named = len(pins.get(_PORT, ())) == width  # it is read as it is; else the net has a name in the unit
-    result = [of_port[b] for b in (pins[_PORT] if named else nets_of(net, _RESULT)) if b in of_port]
+    found = pins[_PORT] if len(pins.get(_PORT, ())) == width else nets_of(net, _RESULT)
+    result = [of_port[b] for b in found if b in of_port]
     operands = [pins[p] for p in pins if ways[p] == "input" and len(pins[p]) == width][:2]
     if len(operands) != 2 or len(result) != width:
         raise ValueError("the multiplier has other ports than two operands and a result")

@@ -13,8 +13,9 @@ from pathlib import Path
 from modmill.cores.built import Message
 from modmill.cores.pair_check import Messages, PairReport, Stream, check_pair
 from modmill.cores.rsa.circuit import engine_class
-from modmill.cores.rsa.machine import PUBLIC, SHORT, EngineCore
+from modmill.cores.rsa.machine import SHORT, EngineCore
 from modmill.design import DesignInstance
+from modmill.engines.rsa.exponentiation import PUBLIC
 
 VERY_SHORT = 12
 """Length in bits of the exponents in the short messages, which are sent after many different resets."""

@@ -17,12 +17,13 @@ from modmill.contract import Contract, UnsupportedError
 from modmill.cores.built import Message, judged
 from modmill.cores.folder import json_object, read_text
 from modmill.cores.rsa.circuit_page import page
-from modmill.cores.rsa.machine import PUBLIC, EngineCore, prepared
+from modmill.cores.rsa.machine import EngineCore, prepared
 from modmill.cores.zeroise import circuit_messages
 from modmill.designs import design as find_design
 from modmill.designs.radix64k import circuit
 from modmill.designs.radix64k.design import Radix64K
 from modmill.engines.machine.layout import words_of
+from modmill.engines.rsa.exponentiation import PUBLIC
 
 NAMES = ("constant time", "variable time")
 """Names of the two programs."""

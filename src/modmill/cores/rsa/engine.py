@@ -12,10 +12,11 @@ from typing import Any
 
 from modmill.contract import Contract, UnsupportedError
 from modmill.cores.rsa.circuit import CircuitCore, read_any
-from modmill.cores.rsa.machine import PUBLIC, EngineCore, engine, uniform
+from modmill.cores.rsa.machine import EngineCore, engine, uniform
 from modmill.design import IO, DesignInstance
 from modmill.designs import DESIGNS
 from modmill.designs import design as find_design
+from modmill.engines.rsa.exponentiation import PUBLIC
 from modmill.engines.rsa.rsa import Engine, Modelled
 from modmill.numbers.shown import shortened
 

@@ -21,7 +21,7 @@ from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.layout import DIGIT_WORDS
 from modmill.engines.machine.timing import SlotTiming, busy_threads
-from modmill.engines.rsa.exponentiation import Exponentiation, PowerProgram, fixed_window, ladder, left_to_right
+from modmill.engines.rsa.exponentiation import PUBLIC, Exponentiation, PowerProgram, fixed_window, ladder, left_to_right
 from modmill.engines.rsa.layout import PowerLayout, power_layout
 from modmill.flow.emit import digest
 from modmill.numbers.primes import prev_prime
@@ -32,7 +32,6 @@ from modmill.version import __version__
 METHODS = ("window", "ladder")
 POWERS = ("power", "public")
 """Names of the two programs as commands: exponents that are secret, and 65537."""
-PUBLIC = 65537
 SHORT = 48
 """Length in bits of the exponents in most messages of vectors and checks."""
 

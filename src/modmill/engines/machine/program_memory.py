@@ -38,8 +38,8 @@ class ProgramMemory(wiring.Component):
     digits are read in that cycle. The digits begin at a multiple of their size, so that no write can change an entry,
     not even one before a reset. Where their bits are also those of an entry that steer it, and not only its addresses,
     they begin behind all that ``at`` can be. More than 1,024 words of digits have separate banks.
-    Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 entries and words of digits. Latency: 3 cycles
-    from ``at`` to ``product`` and ``sum``.
+    Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 words up to the last one of digits. Latency: 3
+    cycles from ``at`` to ``product`` and ``sum``.
     """
 
     def __init__(self, layout: MicrocodeLayout) -> None:

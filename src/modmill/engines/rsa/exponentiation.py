@@ -37,6 +37,8 @@ from modmill.rtl.memory import DEPTHS
 
 STARTS = ("one", "skip", "base")
 WINDOW_MAX = 8
+PUBLIC = 65537
+"""The public exponent for which engines have a program of their own."""
 BASE = "base"
 """Name of the input of each thread."""
 _ONE, _SQUARE, _RADIX = (OperandAddress(k, shared=True) for k in range(3))
