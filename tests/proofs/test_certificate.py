@@ -25,18 +25,16 @@ from modmill.report.seal import seal_differences
 
 from test_products import claim_of  # isort: skip
 
-CHECKER = ("recheck", "cell_rules", "replay")
+CHECKER = ("recheck", "cell_rules", "circuit", "replay")
 
 
 def certificate(design, modulus, count):
     """Netlist, claim, lines and runs of the first runs of a proof."""
     core = build(design, modulus, "native")
     claim, net = claim_of(core), Netlist.read(core.verilog, core.top)
-    some = list(starts(claim))[:count]
+    some = starts(net, claim)[:count]
     text = StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("modmill.proofs.arithmetic.products.starts", lambda _: some)
-        assert prove_products(net, claim, certificate=text).state == "PROVED"
+    assert prove_products(net, claim, certificate=text, some=some).state == "PROVED"
     return net.module, claim.describe(), text.getvalue().splitlines(), [(start.phase, start.full) for start in some]
 
 
@@ -121,7 +119,9 @@ def corruptions(lines, count):
     for k in of_kind(lines, "atom")[:count]:
         yield f"atom {k} widened", with_line(k, changed(lines[k], (3,), up))
         yield f"atom {k} narrowed", with_line(k, changed(lines[k], (3,), lambda x: x - 1))
-    (end,) = of_kind(lines, "end")
+    *idle, end = of_kind(lines, "end")
+    for k in idle:
+        yield "no end of an interval", with_line(k)
     for place in ((1,), (2,)):
         yield "other end", with_line(end, changed(lines[end], place, lambda _: 0))
     yield "no end", lines[:end]
@@ -131,8 +131,10 @@ def corruptions(lines, count):
     yield "no JSON", with_line(end - 1, lines[end - 1][:-1])
     (run,) = of_kind(lines, "run")
     yield "other phase", with_line(run, changed(lines[run], (1,), up))
-    yield "other start", with_line(run, changed(lines[run], (5,), lambda bits: bits[1:]))
     head = json.loads(lines[0])
+    for k in of_kind(lines, "idle"):
+        yield "other start", with_line(k, changed(lines[k], (2,), lambda bits: bits[1:]))
+        yield "no interval", with_line(k)
     for place in (4, 6):  # order of the cells, nets of control
         yield f"head {place}", [json.dumps([*head[:place], [*head[place][::-1], "2"], *head[place + 1 :]]), *lines[1:]]
     for k in range(3):
@@ -161,10 +163,11 @@ def test_hundreds_of_corrupted_certificates_are_refused(design, modulus):
     assert len(found) > 200
 
 
-def test_another_netlist_or_claim_is_refused(mcivor, monkeypatch):
+def test_another_netlist_or_claim_is_refused(mcivor):
     module, claim, lines, _ = mcivor
-    claimed = claim_of(build("mcivor", "13", "native"))
-    first = next(starts(claimed))
+    core = build("mcivor", "13", "native")
+    claimed = claim_of(core)
+    first = starts(Netlist.read(core.verilog, core.top), claimed)[0]
     head = json.loads(lines[0])
     for key, other in (("factor", 1), ("end", 12), ("p", 11), ("largest", 13), ("latency", 99)):
         assert "another claim" in refused(mcivor, claim=claim | {key: other})
@@ -190,8 +193,7 @@ def test_another_netlist_or_claim_is_refused(mcivor, monkeypatch):
         if refused(mcivor, lines=said, module=other):
             tried += 1
         else:  # a carry that is always 0: the core is still right
-            monkeypatch.setattr("modmill.proofs.arithmetic.products.starts", lambda _: [first])
-            assert prove_products(Netlist(deepcopy(other)), claimed).state == "PROVED", name
+            assert prove_products(Netlist(deepcopy(other)), claimed, some=[first]).state == "PROVED", name
     assert tried > 10
 
 

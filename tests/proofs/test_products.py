@@ -5,15 +5,16 @@
 import json
 from dataclasses import replace
 from io import StringIO
-from math import ceil
+from pathlib import Path
 
 import pytest
 
 from marks import long
 from modmill.cores.multiplier.build import build
-from modmill.cores.proofs.proof import prove
-from modmill.proofs.arithmetic.products import Claim, prove_products, starts
-from modmill.proofs.checker.replay import check_runs
+from modmill.cores.proofs.proof import claimed, prove
+from modmill.proofs.arithmetic.products import prove_products, starts
+from modmill.proofs.checker.recheck import RefusedError
+from modmill.proofs.checker.replay import check, check_runs
 from modmill.proofs.mutants.mutate import ENABLES, mutate
 from modmill.proofs.netlist import Netlist
 from modmill.studies.mutate import SHORTLY, Subject
@@ -31,6 +32,7 @@ SEARCHED = [
 CORES = [
     *(case for case in SEARCHED if case not in LARGE), ("montgomery-array", "2^31-1", {"loadable": False}),
     ("orup", "2^31-1", {}), ("tenca-koc", "2^13-1", {}),
+    *((design, "2^31-1", {"loadable": True}) for design in ("montgomery-array", "orup", "iddmm", "radix64k-mul")),
     ("pseudo-mersenne", "2^52-59", {}), ("pseudo-mersenne", "2^64-2^16-977", {}), ("wide", "2^61-1", {}),
     ("karatsuba", "2^61-1", {}), ("karatsuba-solinas", "2^61-1", {}),
     *(pytest.param(case, marks=pytest.mark.long) for case in LARGE),
@@ -38,31 +40,26 @@ CORES = [
 
 
 def claim_of(core):
-    c, at = core.contract, core.contract.timing
-    end = ceil(c.result_bound * c.p)
-    return Claim(
-        c.p, c.factor, c.operand, c.result, c.largest_operand, end, at.latency, at.interval, at.in_flight, c.power_up
-    )
+    return claimed(core.contract.describe(), Path("contract.json"))
 
 
-@pytest.mark.parametrize("case", CORES, ids=lambda case: "-".join(case[:2]))
-def test_products_are_proved(case, monkeypatch):
+@pytest.mark.parametrize("case", CORES, ids=lambda case: "-".join([*case[:2], *case[2]]))
+def test_products_are_proved(case):
     design, modulus, settings = case
     core = build(design, modulus, "native", **settings)
     claim, net = claim_of(core), Netlist.read(core.verilog, core.top)
-    every = list(starts(claim))
-    monkeypatch.setattr("modmill.proofs.arithmetic.products.starts", lambda _: [every[1], every[-2]])
-    certificate = StringIO()
-    proof = prove_products(net, claim, certificate=certificate)
+    every = starts(net, claim)
+    some, certificate = [every[1], every[-2]], StringIO()
+    proof = prove_products(net, claim, certificate=certificate, some=some)
     assert (proof.state, len(proof.outcomes)) == ("PROVED", 2), proof.open
-    runs = [(start.phase, start.full) for start in (every[1], every[-2])]
+    runs = [(start.phase, start.full) for start in some]
     assert check_runs(net.module, claim.describe(), certificate.getvalue().splitlines(), runs) == 2
     if case not in SEARCHED:  # the search for closer bounds takes longer there
         return
     low = replace(claim, end=claim.end - claim.p // 2)
-    (outcome,) = prove_products(net, low).outcomes
+    (outcome,) = prove_products(net, low, some=some).outcomes
     assert [line.partition(":")[0] for line in outcome.open] == ["range"]
-    (outcome,) = prove_products(net, replace(claim, factor=claim.factor + 1)).outcomes
+    (outcome,) = prove_products(net, replace(claim, factor=claim.factor + 1), some=some).outcomes
     assert outcome.open[0].startswith("congruence")
 
 
@@ -127,3 +124,31 @@ def test_a_folder_says_what_is_proved(tmp_path):
     record.write_text(json.dumps({**contract, "operand": {"kind": "residues"}}))
     with pytest.raises(ValueError, match="numbers as residues are not proved"):
         prove(folder, products=True)
+
+
+@pytest.mark.parametrize("design", ["orup", long("montgomery-array")])
+def test_another_loaded_modulus_is_not_proved(design):
+    core = build(design, "2^31-1", "native", loadable=True)
+    claim, net = claim_of(core), Netlist.read(core.verilog, core.top)
+    some = starts(net, claim)[:1]
+    for k, word in enumerate(claim.load):
+        other = replace(claim, load=(*claim.load[:k], word ^ 2, *claim.load[k + 1 :]))
+        assert prove_products(net, other, some=some).state == "OPEN"
+    for load in ((*claim.load, 0), claim.load[:-1]):
+        (outcome,) = prove_products(net, replace(claim, load=load), some=some).outcomes
+        assert outcome.open
+
+
+def test_phases_with_the_same_state_are_one_run():
+    """The machine of `radix64k` waits in one state; an array with a counter never does."""
+    for design, count in (("radix64k-mul", 2), ("pseudo-mersenne", 14)):
+        core = build(design, "2^61-1", "native")
+        claim, net, text = claim_of(core), Netlist.read(core.verilog, core.top), StringIO()
+        assert len(starts(net, claim)) == count
+        if design == "radix64k-mul":
+            assert prove_products(net, claim, certificate=text).state == "PROVED"
+            lines = text.getvalue().splitlines()
+            assert check(net.module, claim.describe(), lines) == count
+            last = max(k for k, line in enumerate(lines) if line.startswith('["run"'))
+            with pytest.raises(RefusedError, match="no run for"):
+                check(net.module, claim.describe(), lines[:last])

@@ -51,7 +51,7 @@ _ASSUMED = (
 )
 _FOR_PRODUCTS = (
     "a cell computes what Modmill's rules say",
-    "registers that no operand reaches and no reset sets begin with random bits, others in each run",
+    "registers that no operand reaches and no reset sets begin with random bits, others alone and between products",
     "pauses and stalls change no result: only runs without them are followed",
 )
 _FOR_CONTROL = (
@@ -167,7 +167,8 @@ class Proof:
         seconds, runs = sum(o.seconds for o in products.outcomes), len(products.outcomes)
         yield f"{products.state} products of {self.about['name']}"
         yield f"  {claim.line}"
-        yield f"  {runs} runs: first operands in every cycle of an interval, alone and between others; {seconds:.1f} s"
+        cycles = "first operands in every cycle of an interval that no earlier one has the state of"
+        yield f"  {runs} runs: {cycles}, alone and between others; {seconds:.1f} s"
         for outcome in products.open:
             yield from (f"    remains: {outcome.start.line}: {line}" for line in outcome.open)
 
@@ -261,7 +262,7 @@ def prove(
         "top": top,
         "digest": digest(verilog),
     }
-    claim = _claim(record, record_file) if products else None
+    claim = claimed(record, record_file) if products else None
     pace = _pace(record, record_file) if control else None
     if pace:
         assumed += [line.format(pace.reset) for line in _FOR_CONTROL]
@@ -318,7 +319,7 @@ def recheck(path: str | Path) -> Rechecked:
         raise ValueError(f"--certificate is for multipliers; {folder} holds {kind_of(folder)}")
     record_file, verilog_file = (folder / name for name in _FILES["a multiplier"])
     record = json_object(read_text(record_file), record_file)
-    claim, sha = _claim(record, record_file), certificate_digest(folder)
+    claim, sha = claimed(record, record_file), certificate_digest(folder)
     net = Netlist.read(sheet.split(read_text(verilog_file))[1], _top(record, record_file))
     name = folder.resolve().name
     try:
@@ -344,17 +345,15 @@ def _pace(record: Mapping[str, Any], file: Path) -> Pace:
     return Pace(*numbers)
 
 
-def _claim(record: Mapping[str, Any], file: Path) -> Claim:
-    """What the contract says of the results. Raises ValueError if they cannot be proved here."""
+def claimed(record: Mapping[str, Any], file: Path) -> Claim:
+    """What a contract, read from ``file``, says of the results. Raises ValueError if they cannot be proved here."""
     try:
-        if record.get("load"):
-            raise ValueError("products of a core with a loaded modulus are not proved; build it with a modulus")
-        p = int(record["modulus"], 16)
+        p, load = int(record["modulus"], 16), record.get("load") or {"words": [], "cycles": 0}
         least = Fraction(record["operand_bound"]) * p
         return Claim(
             p, int(record["factor"], 16), _form(record["operand"]), _form(record["result"]), ceil(least) - 1,
             ceil(Fraction(record["result_bound"]) * p), record["latency"], record["interval"], record["in_flight"],
-            record["power_up_reset"],
+            record["power_up_reset"], tuple(int(word, 16) for word in load["words"]), load["cycles"],
         )  # fmt: skip
     except (KeyError, TypeError) as error:
         raise ValueError(f"{file}: {error} is missing or malformed") from None

@@ -32,7 +32,7 @@ from modmill.proofs.arithmetic.reasons import (
 from modmill.proofs.arithmetic.symbolic import Symbolic, control
 from modmill.proofs.netlist import Netlist
 
-VERSION = 1
+VERSION = 2
 """Of the format."""
 
 
@@ -49,7 +49,8 @@ def head(net: Netlist, claim: dict[str, Any]) -> str:
     """The first line: netlist, claim, the order of the cells, full adders, and the nets of control."""
     run = Symbolic(net, Integers())
     adders = [[c.name, c.type, *(c.inputs[port] for port in "ABC")] for c in run.order() if c.type not in _plain(net)]
-    return _line("products", VERSION, netlist_digest(net), claim, [c.name for c in run.order()], adders, control(net))
+    order = [c.name for c in run.order()]
+    return _line("products", VERSION, netlist_digest(net), claim, order, adders, control(net))
 
 
 def _plain(net: Netlist) -> set[str]:
@@ -62,9 +63,18 @@ def netlist_digest(net: Netlist) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def run_line(phase: int, full: bool, *, known: bool, cases: bool, bits: Sequence[int]) -> str:
-    """The line before a run, or before one case of it. ``bits``: of the registers of control at the start."""
-    return _line("run", phase, full, known, cases, "".join(map(str, bits)))
+def run_line(phase: int, full: bool, *, known: bool, cases: bool) -> str:
+    """The line before a run, or before one case of it."""
+    return _line("run", phase, full, known, cases)
+
+
+def idle_lines(full: bool, bits: str, make: Integers) -> Iterator[str]:
+    """The lines of an interval without operands, before the runs of its phases. ``bits``: with which control begins."""
+    yield _line("idle", full, bits)
+    writer = _Writer()
+    for step in used(make.steps, ()):
+        yield from writer.lines(step)
+    yield _line("end")
 
 
 def body(make: Integers, found: Conclusion) -> Iterator[str]:

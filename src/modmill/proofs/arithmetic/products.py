@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from modmill.contract import Binary, Digits, Form
 from modmill.numbers.shown import shortened
-from modmill.proofs.arithmetic.certificate import Conclusion, body, head, run_line, write
+from modmill.proofs.arithmetic.certificate import Conclusion, body, head, idle_lines, run_line, write
 from modmill.proofs.arithmetic.integers import Integers
 from modmill.proofs.arithmetic.polynomials import Expression, Monomial
 from modmill.proofs.arithmetic.reasons import Equality
@@ -38,7 +38,8 @@ _MOST_CASES = 8
 @dataclass(frozen=True)
 class Claim:
     """What is to be proved: for operands from 0 to ``largest`` the result is congruent to their product times
-    ``factor`` modulo ``p`` and below ``end``. Forms and timing as in `contract.Contract`. ``reset``: its cycles."""
+    ``factor`` modulo ``p`` and below ``end``. Forms and timing as in `contract.Contract`. ``reset``: its cycles.
+    ``load``: the words that load p after the reset, in at most ``loading`` cycles; none if p is built in."""
 
     p: int
     factor: int
@@ -50,10 +51,14 @@ class Claim:
     interval: int
     in_flight: int
     reset: int = 1
+    load: tuple[int, ...] = ()
+    loading: int = 0
 
     def describe(self) -> dict[str, Any]:
         """The claim as JSON."""
-        return {**vars(self), "operand": self.operand.describe(), "result": self.result.describe()}
+        return {
+            **vars(self), "operand": self.operand.describe(), "result": self.result.describe(), "load": [*self.load]
+        }  # fmt: skip
 
     @property
     def line(self) -> str:
@@ -61,17 +66,18 @@ class Claim:
         operands = f"operands from 0 to {shortened(self.largest)}"
         if isinstance(self.operand, Digits):
             operands += f" in {self.operand.d} digits of {self.operand.r + 2} bits"
-        return f"for all {operands}: o_r is congruent to their product times factor, and below {shortened(self.end)}"
+        loaded = f"with the modulus {shortened(self.p)} loaded, " if self.load else ""
+        what = f"o_r is congruent to their product times factor, and below {shortened(self.end)}"
+        return f"{loaded}for all {operands}: {what}"
 
 
 @dataclass(frozen=True)
 class Start:
-    """One run. ``phase``: cycles between reset and operands. ``full``: other products before and after it, as many as
-    the core takes. ``seed``: of the control bits that the reset does not set."""
+    """One run. ``phase``: cycles between reset, or the contract's time for a load, and operands. ``full``: other
+    products before and after it, as many as the core takes. Both say which bits the control has that no reset sets."""
 
     phase: int
     full: bool
-    seed: int = 1
 
     @property
     def line(self) -> str:
@@ -124,27 +130,44 @@ class UnprovedError(ValueError):
     """A run cannot be followed: the message says what is not known."""
 
 
-def starts(claim: Claim) -> Iterator[Start]:
-    """First operands in every cycle of an interval after the reset, alone and between other products."""
+def starts(net: Netlist, claim: Claim, fixed: Mapping[str, Bits] | None = None) -> list[Start]:
+    """First operands in every cycle of an interval, alone and between other products; but in cycles with the same
+    state before them, whatever the data in it are, only in the first one. Raises UnprovedError if no modulus is
+    loaded."""
+    return [start for full in (False, True) for start in _phases(net, claim, fixed or {}, full)[0]]
+
+
+def _phases(net: Netlist, claim: Claim, fixed: Mapping[str, Bits], full: bool) -> tuple[list[Start], _Run]:
+    """The starts alone or between other products, and an interval without operands."""
+    run, seen = _Run(net, Integers(), claim, full, {}, fixed), dict[Any, Start]()
+    run.prepare()
     for phase in range(claim.interval):
-        for full in (False, True):
-            yield Start(phase, full, seed=1 + phase)
+        seen.setdefault(run.core.state(), Start(phase, full))
+        run.idle()
+    return list(seen.values()), run
 
 
 def prove_products(
     net: Netlist, claim: Claim, progress: Callable[[str, int, int], None] | None = None,
-    fixed: Mapping[str, Bits] | None = None, certificate: IO[str] | None = None,
+    fixed: Mapping[str, Bits] | None = None, certificate: IO[str] | None = None, some: Sequence[Start] = (),
 ) -> ProductProof:  # fmt: skip
-    """Prove the claim in every run of `starts`; the first run that stays open ends the proof. ``fixed``: bits at other
-    input ports. ``certificate``: gets the lines of the proof (`certificate`).
+    """Prove the claim in every run of `starts`, or in ``some``; the first run that stays open ends the proof.
+    ``fixed``: bits at other input ports. ``certificate``: gets the lines of the proof (`certificate`).
 
     Raises ValueError if a form has no rule here, or a cell."""
     for form in (claim.operand, claim.result):
         if not isinstance(form, Binary | Digits):
             raise ValueError(f"numbers of the form {form.describe()['kind']} are not proved; binary and digits are")
-    proof, given = ProductProof(), list(starts(claim))
+    proof = ProductProof()
+    try:
+        idle = [_phases(net, claim, fixed or {}, full) for full in (False, True)]
+    except UnprovedError as error:
+        return ProductProof([Outcome(Start(0, False), 0, 0, (str(error),), 0)])
+    given = some or [start for found, _ in idle for start in found]
     if certificate:
         write(certificate, [head(net, claim.describe())])
+        for full, (_, run) in enumerate(idle):
+            write(certificate, idle_lines(bool(full), run.begun, run.core.words.integers))
     for number, start in enumerate(given):
         if progress:
             progress(start.line, number, len(given))
@@ -183,15 +206,14 @@ def _all_cases(
     lines = list[str]()
     while todo:
         case, make = todo.pop(), Integers()
-        operands = [
-            _number(make, claim.operand, name, claim.largest) for name in OPERANDS if name in net.module["ports"]
-        ]
+        operands = [_number(make, claim.operand, name, claim.largest) for name in _ports(net)]
         product = make.number(1)
         for operand, _ in operands:  # before the run, which needs the range of a product of digits
             product = make.product(product, operand)
-        run = _Run(net, make, claim, start, operands, fixed, known=known, case=case if cases else None)
+        ports = {name: bits for name, (_, bits) in zip(_ports(net), operands, strict=True)}
+        run = _Run(net, make, claim, start.full, ports, fixed, known=known, case=case if cases else None)
         try:
-            number = _read(run.result(), claim.result)
+            number = _read(run.result(start.phase), claim.result)
         except _OpenCaseError as fork:
             todo += [(*case, value) for value in fork.values]
             if len(todo) > _MOST_CASES:
@@ -204,7 +226,7 @@ def _all_cases(
         if open_:
             return Outcome(start, terms, atoms, open_, 0)
         if written:
-            lines.append(run_line(start.phase, start.full, known=known, cases=cases, bits=run.begun))
+            lines.append(run_line(start.phase, start.full, known=known, cases=cases))
             lines += body(make, conclusion)
     return Outcome(start, terms, atoms, (), 0, tuple(lines))
 
@@ -258,76 +280,120 @@ def _read(core: tuple[Symbolic, Bits], form: Form) -> Expression:
     return run.words.integer(bits)
 
 
+def _ports(net: Netlist) -> list[str]:
+    """The ports of operands."""
+    return [name for name in OPERANDS if name in net.module["ports"]]
+
+
 class _Run:
-    """A core from its reset to the result of the product. ``known``: what may be anything is an unknown integer, which
-    may cancel, in place of unknown bits, which do not but take no time. ``case``: the floors whose lowest bits choose
-    between words, in their order; None if such bits stay unknown."""
+    """A core from its reset to the result of the product of ``operands``, bits at its ports. ``full``: as of `Start`.
+    ``known``: what may be anything is an unknown integer, which may cancel, in place of unknown bits, which do not but
+    take no time. ``case``: the floors whose lowest bits choose between words, in their order; None if such bits stay
+    unknown."""
 
     def __init__(
-        self, net: Netlist, make: Integers, claim: Claim, start: Start, operands: list[tuple[Expression, Bits]],
-        fixed: Mapping[str, Bits], *, known: bool, case: tuple[int, ...] | None,
+        self, net: Netlist, make: Integers, claim: Claim, full: bool, operands: Mapping[str, Bits],
+        fixed: Mapping[str, Bits], *, known: bool = False, case: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
         self._decided: dict[tuple[Expression, int], int] = {}
         self._case = case
-        self._claim, self._start, self._known = claim, start, known
-        self._core = Symbolic(net, make)
-        self._core.ports |= fixed
+        self._claim, self._full, self._known, self._operands = claim, full, known, operands
+        self.core = Symbolic(net, make)
+        self.core.ports |= fixed
         if case is not None:
-            self._core.words.decide = self._decide
-        self._ports = {n: net.module["ports"][n]["bits"] for n in OPERANDS if n in net.module["ports"]}
-        self._operands = {n: bits for n, (_, bits) in zip(self._ports, operands, strict=True)}
-        self.begun = self._core.begin(random.Random(start.seed))
-        """Bits of the registers of control."""
-        if known:
-            self._core.fill()
+            self.core.words.decide = self._decide
+        self._nothing: dict[str, Bits] = {n: (None,) * len(net.module["ports"][n]["bits"]) for n in _ports(net)}
+        self.begun = "".join(map(str, self.core.begin(random.Random(int(full)))))
+        """Bits of the registers of control that no reset sets."""
 
     def _decide(self, word: Expression, k: int) -> int | None:
         """The value of bit k of a word in this case, if its floor has two values."""
         least, most = word.low >> k, word.high >> k
         if (word, k) not in self._decided:
-            make = self._core.words.integers
+            make = self.core.words.integers
             if most != least + 1 or make.asked("decide", word, k):
                 return make.choose("decide", word, k, lambda: None)
             assert self._case is not None
             if len(self._decided) == len(self._case):
                 raise _OpenCaseError((least, most))
             self._decided[word, k] = self._case[len(self._decided)]
-            self._core.words.integers.assume(word, k, self._decided[word, k])
+            self.core.words.integers.assume(word, k, self._decided[word, k])
         return self._decided[word, k] & 1
 
     def _any(self) -> dict[str, Bits]:
         """The operands of another product."""
         if not self._known:
-            return {n: (None,) * len(bits) for n, bits in self._ports.items()}
-        atoms = {n: self._core.words.integers.atom("other", 0, (1 << len(bits)) - 1) for n, bits in self._ports.items()}
-        return {n: tuple((atoms[n], k) for k in range(len(bits))) for n, bits in self._ports.items()}
+            return self._nothing
+        make = self.core.words.integers
+        atoms = {name: make.atom("other", 0, (1 << len(bits)) - 1) for name, bits in self._nothing.items()}
+        return {name: tuple((atom, k) for k in range(len(self._nothing[name]))) for name, atom in atoms.items()}
 
-    def result(self) -> tuple[Symbolic, Bits]:
-        """The bits of the result. Raises UnprovedError if handshake or result are not known."""
-        claim, start, core = self._claim, self._start, self._core
-        mine = claim.in_flight + 1 if start.full else 0
+    def result(self, phase: int) -> tuple[Symbolic, Bits]:
+        """The bits of the result of operands that are offered from cycle ``phase`` on. Raises UnprovedError if
+        handshake or result are not known."""
+        claim, core = self._claim, self.core
+        mine = claim.in_flight + 1 if self._full else 0
         offered = taken = 0
+        self.prepare()
+        for _ in range(phase):
+            self.idle()
+        if self._known:
+            core.fill()
         data = self._any()
-        end = start.phase + _PATIENCE * (claim.latency + claim.interval * (mine + 1))
-        for cycle in range(-claim.reset, end):
-            offer = cycle >= start.phase and (start.full or not offered)
+        end = _PATIENCE * (claim.latency + claim.interval * (mine + 1))
+        for cycle in range(end):
+            offer = self._full or not offered
             if offer and offered == mine:
                 data = self._operands
-            shown = data if offer else self._any()
-            core.ports |= {"rst": (int(cycle < 0),), "i_valid": (int(offer),), "o_ready": (1,), **shown}
-            core.settle()
-            if cycle >= 0:
-                (ready,), (valid,) = core.output("i_ready"), core.output("o_valid")
-                if ready is None or valid is None or isinstance(ready, tuple) or isinstance(valid, tuple):
-                    raise UnprovedError(f"the handshake in cycle {cycle} after the reset is not known")
-                if valid and taken == mine:
-                    bits = core.output("o_r")
-                    if None in bits:
-                        raise UnprovedError(f"{bits.count(None)} bits of the result depend on something unknown")
-                    return core, bits
-                taken += valid
-                if offer and ready:
-                    offered += 1
-                    data = self._any()
+            self._settle(data if offer else self._any(), i_valid=int(offer))
+            ready, valid = self._known_bit("i_ready", cycle), self._known_bit("o_valid", cycle)
+            if valid and taken == mine:
+                bits = core.output("o_r")
+                if None in bits:
+                    raise UnprovedError(f"{bits.count(None)} bits of the result depend on something unknown")
+                return core, bits
+            taken += valid
+            if offer and ready:
+                offered += 1
+                data = self._any()
             core.clock()
         raise UnprovedError(f"no result within {end} cycles")
+
+    def prepare(self) -> None:
+        """The reset, then the words that load a modulus, until the core takes operands. Raises UnprovedError if it does
+        not take the words."""
+        load, done, since = self._claim.load, 0, 0
+        for _ in range(self._claim.reset):
+            self.idle(rst=1)
+        end = _PATIENCE * (self._claim.latency + self._claim.loading)
+        for cycle in range(end) if load else ():
+            if done == len(load) and since >= self._claim.loading:  # cycles since the first word was taken
+                return
+            self._settle(self._nothing, k_valid=int(done < len(load)), k_m=load[done] if done < len(load) else 0)
+            done += self._known_bit("k_ready", cycle) if done < len(load) else 0
+            since += done > 0
+            self.core.clock()
+        if load:
+            raise UnprovedError(f"the modulus is not loaded within {end} cycles")
+
+    def idle(self, rst: int = 0) -> None:
+        """A cycle without operands."""
+        self._settle(self._nothing, rst=rst)
+        self.core.clock()
+
+    def _settle(self, data: Mapping[str, Bits], **given: int) -> None:
+        """Compute all nets; input ports without ``data`` that are not ``given`` are 0, o_ready is 1."""
+        core = self.core
+        for name, value in {"rst": 0, "k_valid": 0, "k_m": 0, "i_valid": 0, "o_ready": 1, **given}.items():
+            if name in core.net.module["ports"]:
+                width = len(core.net.module["ports"][name]["bits"])
+                core.ports[name] = tuple(value >> k & 1 for k in range(width))
+        core.ports |= data
+        core.settle()
+
+    def _known_bit(self, port: str, cycle: int) -> int:
+        """The bit at a port of the handshake."""
+        (bit,) = self.core.output(port)
+        if bit is None or isinstance(bit, tuple):
+            raise UnprovedError(f"{port} in cycle {cycle} is not known")
+        return bit

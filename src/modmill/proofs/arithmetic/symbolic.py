@@ -156,6 +156,11 @@ class Symbolic:
         values = self._values
         return tuple(values.get(b) for b in nets)
 
+    def state(self) -> tuple[Bits, ...]:
+        """What registers and memories have."""
+        registers = (self.bits(cell.output) for cell in self._registers)
+        return (*registers, *(word for memory in self._memories.values() for word in memory.words))
+
     def _mark(self, cell: WordCell) -> None:
         if cell.name not in self._waiting:
             self._waiting.add(cell.name)

@@ -107,6 +107,11 @@ class Book:
                 total[key] = total.get(key, 0) + value
         return {m: c for m, c in total.items() if c}
 
+    def finish(self) -> None:
+        """The last line of an interval without operands."""
+        while self._last is None:
+            self._read()
+
     def conclude(self, number: Poly, wanted: Poly, p: int, end: int) -> None:
         """The last line: ``number`` is from 0 to ``end`` - 1, and congruent to ``wanted`` modulo ``p``."""
         while self._last is None:

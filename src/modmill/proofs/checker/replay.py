@@ -7,19 +7,15 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from modmill.proofs.checker.cell_rules import Bit, Bits, Cells, output
+from modmill.proofs.checker.circuit import Circuit, parameters
 from modmill.proofs.checker.recheck import Book, Poly, RefusedError, combined, numbers, require
 
-VERSION = 1
+VERSION = 2
 _OPERANDS = ("i_a", "i_b")
-_OUT = {"Y", "Q", "RD_DATA"}
-_CLOCKS = {"CLK", "RD_CLK", "WR_CLK"}
-_REGISTERS = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
-_GATES: dict[str, Callable[[int, int], int]] = {"$and": int.__and__, "$or": int.__or__, "$xor": int.__xor__}
 _PATIENCE = 4
 Decision = tuple[tuple[int, str, str], int]
 
@@ -27,11 +23,12 @@ Decision = tuple[tuple[int, str, str], int]
 def check(module: Mapping[str, Any], claim: Mapping[str, Any], lines: Iterable[str]) -> int:
     """Check a certificate: that the core whose netlist is ``module`` has the ``claim``. Returns the number of runs.
     Raises RefusedError with the reason and the line if it does not show this."""
-    return check_runs(module, claim, lines, list(product(range(claim["interval"]), (False, True))))
+    return check_runs(module, claim, lines, None)
 
 
 def check_runs(
-    module: Mapping[str, Any], claim: Mapping[str, Any], lines: Iterable[str], runs: Sequence[tuple[int, bool]]
+    module: Mapping[str, Any], claim: Mapping[str, Any], lines: Iterable[str],
+    runs: Sequence[tuple[int, bool]] | None,
 ) -> int:  # fmt: skip
     """`check` of some runs only: each a phase and whether there are other products."""
     count = 0
@@ -51,7 +48,8 @@ def check_runs(
 
 
 def _check(
-    module: Mapping[str, Any], claim: Mapping[str, Any], lines: Iterator[str], runs: Sequence[tuple[int, bool]]
+    module: Mapping[str, Any], claim: Mapping[str, Any], lines: Iterator[str],
+    runs: Sequence[tuple[int, bool]] | None,
 ) -> int:  # fmt: skip
     word, version, digest, said, order, adders, control = numbers(next(lines, "[0, 0]"))
     require((word, version) == ("products", VERSION), f"no certificate of version {VERSION}")
@@ -59,12 +57,19 @@ def _check(
     require(digest == hashlib.sha256(text.encode()).hexdigest(), "another netlist")
     require(said == claim, "another claim")
     circuit = Circuit(module, order, adders, control)
+    begun, phases = list[str](), list[tuple[int, bool]]()
+    for full in (False, True):
+        kind, other, bits = numbers(next(lines, "[0, 0, 0]"))
+        require(kind == "idle" and other == full, "no interval without operands")
+        begun.append(bits)
+        phases += [(phase, full) for phase in Run(circuit, claim, Book(lines), False, False, bits).phases()]
+    runs = phases if runs is None else runs
     for phase, full in runs:
         todo: list[list[Decision]] = [[]]
         while todo:
-            kind, *start, known, cases, bits = numbers(next(lines, "[0, 0, 0, 0, 0, 0]"))
+            kind, *start, known, cases = numbers(next(lines, "[0, 0, 0, 0, 0]"))
             require(kind == "run" and start == [phase, full], f"no run for {(phase, full)}")
-            run, prefix = Run(circuit, claim, Book(lines), known, cases, bits), todo.pop()
+            run, prefix = Run(circuit, claim, Book(lines), known, cases, begun[full]), todo.pop()
             run.follow(phase, full)
             require(run.decided[: len(prefix)] == prefix, "the case is another one")
             for k in range(len(prefix), len(run.decided)):
@@ -72,111 +77,6 @@ def _check(
                 todo.append([*run.decided[:k], (where, 1 - bit)])
     require(next(lines, None) is None, "there are lines after the last run")
     return len(runs)
-
-
-class Circuit:
-    """A netlist. ``order``: names of the cells between registers, which is checked; ``adders``: sums and majorities of
-    three words that cells make, which is checked; ``control``: nets of registers that begin with given bits."""
-
-    def __init__(
-        self, module: Mapping[str, Any], order: Sequence[str], adders: Sequence[Any], control: Sequence[int]
-    ) -> None:  # fmt: skip
-        self.ports: dict[str, list[Any]] = {name: port["bits"] for name, port in module["ports"].items()}
-        cells = {n: c for n, c in module["cells"].items() if c["type"] != "$scopeinfo"}
-        self.registers = {n: c for n, c in cells.items() if c["type"] in _REGISTERS}
-        self.memories = {n: c for n, c in cells.items() if c["type"] == "$mem_v2"}
-        self.numbers = {name: _parameters(cell) for name, cell in cells.items()}
-        self._require_clock()
-        self.initial = _initial(module)
-        self.control = control
-        held = {b for c in self.registers.values() for b in c["connections"]["Q"]}
-        require(held.issuperset(control) and not self.initial.keys() & set(control), "control is no register")
-        require(len(set(control)) == len(control), "control twice")
-        gates = {b: (c, k) for c in cells.values() if c["type"] in _GATES for k, b in enumerate(c["connections"]["Y"])}
-        self.cells: list[tuple[str, str, dict[str, list[Any]], list[Any]]] = []
-        merged = {name: (type_, words) for name, type_, *words in adders}
-        known = {
-            *held,
-            *(b for n, bits in self.ports.items() if module["ports"][n]["direction"] == "input" for b in bits),
-        }
-        for name in order:
-            made = self._cell(name, cells, merged, gates)
-            require(
-                known.issuperset(b for w in made[2].values() for b in w if isinstance(b, int)), f"{name} is too early"
-            )
-            known.update(made[3])
-            self.cells.append(made)
-        self.users: dict[Any, list[int]] = {}
-        for k, (_, _, inputs, _) in enumerate(self.cells):
-            for bit in {b for bits in inputs.values() for b in bits}:
-                self.users.setdefault(bit, []).append(k)
-        needed = [b for n, bits in self.ports.items() for b in bits]
-        needed += [
-            b for c in (*self.registers.values(), *self.memories.values())
-            for p, bits in c["connections"].items() if p not in _OUT | _CLOCKS for b in bits
-        ]  # fmt: skip
-        require(known.issuperset(b for b in needed if isinstance(b, int)), "a cell is missing")
-
-    def _require_clock(self) -> None:
-        """Everything is clocked by the rising edge of port clk."""
-        for name, cell in self.registers.items():
-            rising = self.numbers[name]["CLK_POLARITY"] == 1
-            require(rising and cell["connections"]["CLK"] == self.ports["clk"], f"{name} has another clock")
-        for name, cell in self.memories.items():
-            n = self.numbers[name]
-            every = (1 << n["WR_PORTS"]) - 1
-            rising = not every or n["WR_CLK_POLARITY"] == n["WR_CLK_ENABLE"] == every
-            require(rising and not {*cell["connections"]["WR_CLK"]} - {*self.ports["clk"]}, f"{name} has another clock")
-            wide = n.get("RD_WIDE_CONTINUATION", 0) or n.get("WR_WIDE_CONTINUATION", 0)
-            require(not wide and not n["RD_CLK_ENABLE"], f"{name} has a port without a rule")
-
-    def _cell(
-        self, name: str, cells: Mapping[str, Any], merged: Mapping[str, Any], gates: Mapping[Any, Any]
-    ) -> tuple[str, str, dict[str, list[Any]], list[Any]]:  # fmt: skip
-        if name not in cells:  # a port of a memory
-            memory, _, port = name.rpartition("$")
-            pins, n = self.memories[memory]["connections"], self.numbers[memory]
-            k, bits, width = int(port), n["ABITS"], n["WIDTH"]
-            require(0 <= k < n["RD_PORTS"], f"{memory} has no port {k}")
-            data = pins["RD_DATA"][k * width : (k + 1) * width]
-            return name, memory, {"A": pins["RD_ADDR"][k * bits : (k + 1) * bits]}, data
-        cell = cells[name]
-        out = cell["connections"]["Y"]
-        if name not in merged:
-            return name, cell["type"], {p: w for p, w in cell["connections"].items() if p != "Y"}, out
-        type_, words = merged[name]
-        require(type_ in ("$xor3", "$majority"), f"{name} is no full adder")
-        for bit, *places in zip(out, *words, strict=True):
-            for values in product((0, 1), repeat=3):
-                given: dict[Any, int] = {}
-                if all(given.setdefault(p, v) == v for p, v in (*zip(places, values, strict=True), ("0", 0), ("1", 1))):
-                    wanted = sum(values) & 1 if type_ == "$xor3" else sum(values) >> 1
-                    require(_gate(bit, given, gates) == wanted, f"{name} is no full adder")
-        return name, type_, dict(zip("ABC", words, strict=True)), out
-
-
-def _gate(net: Any, given: dict[Any, int], gates: Mapping[Any, Any], depth: int = 4) -> int:
-    """The value of a net that gates make of given ones."""
-    if net not in given:
-        cell, k = gates[net]
-        require(depth and not all(map(int, (_parameters(cell)[f"{p}_SIGNED"] for p in "AB"))), "no full adder")
-        pins = [(cell["connections"][p][k : k + 1] or ["0"])[0] for p in "AB"]
-        a, b = (_gate(pin, given, gates, depth - 1) for pin in pins)
-        given[net] = _GATES[cell["type"]](a, b)
-    return given[net]
-
-
-def _parameters(cell: Mapping[str, Any]) -> dict[str, int]:
-    return {name: int(text, 2) for name, text in cell["parameters"].items() if text and not set(text) - {"0", "1"}}
-
-
-def _initial(module: Mapping[str, Any]) -> dict[Any, int]:
-    """Values at power-up, by net."""
-    found = {}
-    for net in module["netnames"].values():
-        text = net.get("attributes", {}).get("init", "")
-        found.update({b: int(c) for b, c in zip(net["bits"], reversed(text), strict=False) if c in "01"})
-    return found
 
 
 class Run:
@@ -191,12 +91,6 @@ class Run:
         self._bits_decided: dict[tuple[int, int], int] = {}
         self._place = 0, ""
         self._cells = Cells(book, self._decide) if cases else Cells(book)
-        operands = [self._operand(claim["operand"]) for n in _OPERANDS if n in circuit.ports]
-        self._wanted: Poly = {(): claim["factor"]}
-        for number, _ in operands:
-            self._wanted = book.times(self._wanted, number)
-        names = [n for n in _OPERANDS if n in circuit.ports]
-        self._mine: dict[str, Bits] = {n: bits for n, (_, bits) in zip(names, operands, strict=True)}
         self._values: dict[Any, Bit] = {"0": 0, "1": 1, "x": None, "z": None}
         self._dirty = list(range(len(circuit.cells)))
         self._waiting = set(self._dirty)
@@ -205,8 +99,8 @@ class Run:
         require(len(start) == len(circuit.control) and not set(start) - {"0", "1"}, "malformed bits of control")
         self._set(circuit.control, [int(c) for c in start])
         self._memories = {name: self._contents(cell) for name, cell in circuit.memories.items()}
-        if known:
-            self._fill()
+        names = [n for n in _OPERANDS if n in circuit.ports]
+        self._nothing: dict[str, Bits] = {n: (None,) * len(circuit.ports[n]) for n in names}
 
     def _operand(self, form: Mapping[str, Any]) -> tuple[Poly, Bits]:
         """The number of an operand, and the bits of its port."""
@@ -222,7 +116,7 @@ class Run:
         return number, tuple(bit for word in words for bit in self._cells.bits(word, size))
 
     def _contents(self, cell: Mapping[str, Any]) -> list[Bits]:
-        n = _parameters(cell)
+        n = parameters(cell)
         text = cell["parameters"]["INIT"][::-1].ljust(n["SIZE"] * n["WIDTH"], "x")
         bits = tuple(int(c) if c in "01" else None for c in text)
         return [bits[k * n["WIDTH"] : (k + 1) * n["WIDTH"]] for k in range(n["SIZE"])]
@@ -349,40 +243,90 @@ class Run:
 
     def _any(self) -> dict[str, Bits]:
         """Other operands."""
-        found: dict[str, Bits] = {}
-        for name in self._mine:
-            width = len(self._circuit.ports[name])
-            found[name] = self._cells.bits(self._book.atom(width), width) if self._known else (None,) * width
-        return found
+        if not self._known:
+            return self._nothing
+        return {n: self._cells.bits(self._book.atom(len(bits)), len(bits)) for n, bits in self._nothing.items()}
+
+    def phases(self) -> list[int]:
+        """The phases of an interval that no earlier one has the state of."""
+        cycle, seen = self._prepare(), dict[Any, int]()
+        for phase in range(self._claim["interval"]):
+            registers = (self._bits(cell["connections"]["Q"]) for cell in self._circuit.registers.values())
+            state = *registers, *(word for words in self._memories.values() for word in words)
+            seen.setdefault(state, phase)
+            self._idle(cycle + phase)
+        self._book.finish()
+        return list(seen.values())
 
     def follow(self, phase: int, full: bool) -> None:
         """Run to the result and check the conclusion."""
-        claim, ports = self._claim, self._circuit.ports
+        claim, names = self._claim, list(self._nothing)
+        operands = [self._operand(claim["operand"]) for _ in names]
+        wanted: Poly = {(): claim["factor"]}
+        for number, _ in operands:
+            wanted = self._book.times(wanted, number)
+        own: dict[str, Bits] = {n: bits for n, (_, bits) in zip(names, operands, strict=True)}
         mine = claim["in_flight"] + 1 if full else 0
         offered = taken = 0
+        cycle = self._prepare()
+        for _ in range(phase):
+            self._idle(cycle)
+            cycle += 1
+        if self._known:
+            self._fill()
         data = self._any()
-        end = phase + _PATIENCE * (claim["latency"] + claim["interval"] * (mine + 1))
-        for cycle in range(-claim["reset"], end):
-            offer = cycle >= phase and (full or not offered)
+        for now in range(cycle, cycle + _PATIENCE * (claim["latency"] + claim["interval"] * (mine + 1))):
+            offer = full or not offered
             if offer and offered == mine:
-                data = self._mine
-            shown = data if offer else self._any()
-            for name, bits in {"rst": (int(cycle < 0),), "i_valid": (int(offer),), "o_ready": (1,), **shown}.items():
-                self._set(ports[name], bits)
-            self._settle(cycle)
-            if cycle >= 0:
-                (ready,), (valid,) = self._bits(ports["i_ready"]), self._bits(ports["o_valid"])
-                require(isinstance(ready, int) and isinstance(valid, int), "the handshake is not known")
-                if valid and taken == mine:
-                    result = self._read(self._bits(ports["o_r"]), claim["result"])
-                    self._book.conclude(result, self._wanted, claim["p"], claim["end"])
-                    return
-                taken += 1 if valid else 0
-                if offer and ready:
-                    offered += 1
-                    data = self._any()
+                data = own
+            self._show(now, data if offer else self._any(), i_valid=int(offer))
+            ready, valid = self._handshake("i_ready"), self._handshake("o_valid")
+            if valid and taken == mine:
+                result = self._read(self._bits(self._circuit.ports["o_r"]), claim["result"])
+                self._book.conclude(result, wanted, claim["p"], claim["end"])
+                return
+            taken += valid
+            if offer and ready:
+                offered += 1
+                data = self._any()
+            self._clock(now)
+        raise RefusedError("no result")
+
+    def _idle(self, cycle: int, rst: int = 0) -> None:
+        self._show(cycle, self._nothing, rst=rst)
+        self._clock(cycle)
+
+    def _prepare(self) -> int:
+        """Reset, and load the modulus if there are words for it; returns the first cycle for operands."""
+        load, loading = self._claim["load"], self._claim["loading"]
+        for cycle in range(-self._claim["reset"], 0):
+            self._idle(cycle, rst=1)
+        done = since = cycle = 0
+        while load and (done < len(load) or since < loading):
+            require(cycle < _PATIENCE * (self._claim["latency"] + loading), "the modulus is not loaded")
+            word = load[done] if done < len(load) else 0
+            self._show(cycle, self._nothing, k_valid=int(done < len(load)), k_m=word)
+            done += self._handshake("k_ready") if done < len(load) else 0
+            since += done > 0
             self._clock(cycle)
-        raise RefusedError(f"no result within {end} cycles")
+            cycle += 1
+        return cycle
+
+    def _show(self, cycle: int, data: Mapping[str, Bits], **given: int) -> None:
+        """Put values at the input ports."""
+        values = {"rst": 0, "k_valid": 0, "k_m": 0, "i_valid": 0, "o_ready": 1, **given}
+        for name, nets in self._circuit.ports.items():
+            if name in values:
+                self._set(nets, [values[name] >> k & 1 for k in range(len(nets))])
+            elif name in data:
+                self._set(nets, data[name])
+        self._settle(cycle)
+
+    def _handshake(self, port: str) -> int:
+        (bit,) = self._bits(self._circuit.ports[port])
+        require(isinstance(bit, int), "the handshake is not known")
+        assert isinstance(bit, int)
+        return bit
 
     def _read(self, bits: Bits, form: Mapping[str, Any]) -> Poly:
         if form["kind"] == "binary":
