@@ -7,7 +7,7 @@ As one cell, the sum bits are a + b + c - 2 majority, whatever the majority is: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from modmill.proofs.netlist import Cell
@@ -19,20 +19,83 @@ _GATES = ("$and", "$or", "$xor")
 def with_full_adders(cells: Mapping[str, Cell], used: frozenset[Any]) -> dict[str, Cell]:
     """The cells with those of full adders replaced by `$xor3` and `$majority`, of the words A, B and C. ``used``: nets
     that ports need."""
-    drivers = {tuple(cell["connections"]["Y"]): cell for cell in cells.values() if cell["type"] in _GATES}
-    made = dict(cells)
-    adders = set[frozenset[_Word]]()
-    for name, cell in cells.items():
-        if cell["type"] == "$or" and (words := _majority(cell, drivers)):
-            made[name] = _merged(cell, "$majority", words)
-            adders.add(words)
-    for name, cell in cells.items():
-        if cell["type"] == "$xor" and (words := _sum(cell, drivers, adders)):
-            made[name] = _merged(cell, "$xor3", words)
-    return _needed(made, used)
+    return _Adders(cells).replaced(used)
 
 
-def _operands(cell: Cell) -> tuple[_Word, _Word]:
+class _Adders:
+    """The gates of a netlist. Nets of gates that do the same with the same nets are one net here."""
+
+    def __init__(self, cells: Mapping[str, Cell]) -> None:
+        self._cells = cells
+        self._gates: dict[Any, tuple[str, Any, Any]] = {}
+        plain = [cell for cell in cells.values() if cell["type"] in _GATES and not _signed(cell)]
+        for cell in plain:
+            places = zip(cell["connections"]["Y"], *_padded(cell), strict=True)
+            self._gates |= {bit: (cell["type"], one, other) for bit, one, other in places}
+        self._first: dict[tuple[str, Any, Any], Any] = {}
+        self._names: dict[Any, Any] = {}
+        self._drivers = {self._word(cell["connections"]["Y"]): cell for cell in plain}
+
+    def replaced(self, used: frozenset[Any]) -> dict[str, Cell]:
+        """As of `with_full_adders`."""
+        made = dict(self._cells)
+        adders = set[frozenset[_Word]]()
+        for name, cell in self._cells.items():
+            if cell["type"] == "$or" and (words := self._majority(cell)):
+                made[name] = _merged(cell, "$majority", words)
+                adders.add(words)
+        for name, cell in self._cells.items():
+            if cell["type"] == "$xor" and (words := self._sum(cell, adders)):
+                made[name] = _merged(cell, "$xor3", words)
+        return _needed(made, used)
+
+    def _net(self, bit: Any) -> Any:
+        """The first net that is the same as this one."""
+        if bit not in self._names:
+            name = bit
+            if bit in self._gates:
+                type_, one, other = self._gates[bit]
+                pair = sorted((self._net(one), self._net(other)), key=str)
+                name = self._first.setdefault((type_, *pair), bit)
+            self._names[bit] = name
+        return self._names[bit]
+
+    def _word(self, bits: Iterable[Any]) -> _Word:
+        return tuple(map(self._net, bits))
+
+    def _operands(self, cell: Cell) -> tuple[_Word, _Word]:
+        one, other = _padded(cell)
+        return self._word(one), self._word(other)
+
+    def _driver(self, word: _Word, type_: str) -> Cell | None:
+        cell = self._drivers.get(word)
+        return cell if cell is not None and cell["type"] == type_ else None
+
+    def _majority(self, cell: Cell) -> frozenset[_Word] | None:
+        """The three words of a majority."""
+        for one, other in (self._operands(cell), self._operands(cell)[::-1]):
+            both, last = self._driver(one, "$or"), self._driver(other, "$and")
+            if both is None or last is None or _signed(cell):
+                continue
+            pairs = [self._driver(word, "$and") for word in self._operands(both)]
+            sets = {frozenset(self._operands(pair)) for pair in (*pairs, last) if pair is not None}
+            words = frozenset().union(*sets)
+            if len(sets) == len(words) == 3 and all(len(pair) == 2 for pair in sets):
+                return words
+        return None
+
+    def _sum(self, cell: Cell, adders: set[frozenset[_Word]]) -> frozenset[_Word] | None:
+        """The three words of a sum, if their majority is made, too."""
+        for one, other in (self._operands(cell), self._operands(cell)[::-1]):
+            inner = self._driver(one, "$xor")
+            if inner is None or _signed(cell):
+                continue
+            if (words := frozenset({*self._operands(inner), other})) in adders:
+                return words
+        return None
+
+
+def _padded(cell: Cell) -> tuple[_Word, _Word]:
     """Both operands of a gate without sign, as wide as its result."""
     pins, width = cell["connections"], len(cell["connections"]["Y"])
     one, other = ((*pins[port][:width], *["0"] * (width - len(pins[port]))) for port in "AB")
@@ -41,34 +104,6 @@ def _operands(cell: Cell) -> tuple[_Word, _Word]:
 
 def _signed(cell: Cell) -> bool:
     return all(int(cell["parameters"][f"{port}_SIGNED"], 2) for port in "AB")
-
-
-def _driver(word: _Word, type_: str, drivers: Mapping[_Word, Cell]) -> Cell | None:
-    cell = drivers.get(word)
-    return cell if cell is not None and cell["type"] == type_ and not _signed(cell) else None
-
-
-def _majority(cell: Cell, drivers: Mapping[_Word, Cell]) -> frozenset[_Word] | None:
-    """The three words of a majority."""
-    for one, other in (_operands(cell), _operands(cell)[::-1]):
-        both, last = _driver(one, "$or", drivers), _driver(other, "$and", drivers)
-        if both is None or last is None or _signed(cell):
-            continue
-        pairs = [_driver(word, "$and", drivers) for word in _operands(both)]
-        sets = {frozenset(_operands(pair)) for pair in (*pairs, last) if pair is not None}
-        words = frozenset().union(*sets)
-        if len(sets) == len(words) == 3 and all(len(pair) == 2 for pair in sets):
-            return words
-    return None
-
-
-def _sum(cell: Cell, drivers: Mapping[_Word, Cell], adders: set[frozenset[_Word]]) -> frozenset[_Word] | None:
-    """The three words of a sum, if their majority is made, too."""
-    for one, other in (_operands(cell), _operands(cell)[::-1]):
-        inner = _driver(one, "$xor", drivers)
-        if inner is not None and not _signed(cell) and (words := frozenset({*_operands(inner), other})) in adders:
-            return words
-    return None
 
 
 def _merged(cell: Cell, type_: str, words: frozenset[_Word]) -> Cell:

@@ -221,9 +221,9 @@ class Words:
             k = end
         return tuple(found)
 
-    def _both(self, what: str, a: Bits, b: Bits) -> Bits:
-        """The gate of two words without constants: a product if one of them repeats a bit, else the sum of both and a
-        multiple of the word with ones where both have them."""
+    def _both(self, what: str, a: Bits, b: Bits, *, added: bool = False) -> Bits:
+        """The gate of two words without constants: a product if one of them repeats a bit and they are not ``added``,
+        else the sum of both and a multiple of the word with ones where both have them."""
         make = self.integers
         width = len(a)
         if width == 1 and what != "xor" and not {*a, *b}.isdisjoint(self._any_of):
@@ -232,7 +232,7 @@ class Words:
                 if what == "or"
                 else self.invert(self._truth((self.invert(a[0]), self.invert(b[0])))),
             )
-        for x, y in ((a, b), (b, a)) if width > 1 else ():
+        for x, y in ((a, b), (b, a)) if width > 1 and not added else ():
             if len(set(x)) == 1:
                 s, word = self.integer(x[:1]), self.integer(y)
                 long = len(s.terms) * len(word.terms) > _MOST_PRODUCTS
@@ -311,8 +311,8 @@ class Words:
     def _add_words(self, free: Sequence[Bits], one: bool) -> tuple[Bits, Bits]:
         """Sum and carry bits of two or three words without constants, with ones in place of a third one if ``one``."""
         if len(free) == 2:
-            sums = self._both("xor", *free)
-            return (tuple(map(self.invert, sums)), self._both("or", *free)) if one else (sums, self._both("and", *free))
+            sums, carries = (self._both(what, *free, added=True) for what in ("xor", "or" if one else "and"))
+            return tuple(map(self.invert, sums)) if one else sums, carries
         carries, make = self._shared("majority", free), self.integers
         total = make.sum([*((1, self.integer(word)) for word in free), (-2, self.integer(carries))])
         width = len(carries)

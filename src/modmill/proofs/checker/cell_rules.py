@@ -125,11 +125,11 @@ class Cells:
             return 0 if what == "xor" else a
         return None if None in (a, b) else Ellipsis
 
-    def _stretch(self, what: str, a: Bits, b: Bits) -> Bits:
+    def _stretch(self, what: str, a: Bits, b: Bits, *, added: bool = False) -> Bits:
         width, both = len(a), Poly()
         if width == 1 and what != "xor" and (a[0] in self._ors or b[0] in self._ors):
             return (self.any((*a, *b)),) if what == "or" else (self.every((*a, *b)),)
-        for x, y in ((a, b), (b, a)) if width > 1 else ():
+        for x, y in ((a, b), (b, a)) if width > 1 and not added else ():
             if len(set(x)) == 1:
                 s, word = self.value(x[:1]), self.value(y)
                 if self.book.choice("alone", combined((1, word), (1 << width, s)), width):
@@ -199,10 +199,8 @@ class Cells:
 
     def _adder_words(self, free: Sequence[Bits], one: bool) -> tuple[Bits, Bits]:
         if len(free) == 2:
-            sums = self._stretch("xor", *free)
-            return (tuple(map(self.invert, sums)), self._stretch("or", *free)) if one else (
-                sums, self._stretch("and", *free)
-            )  # fmt: skip
+            sums, carries = (self._stretch(what, *free, added=True) for what in ("xor", "or" if one else "and"))
+            return tuple(map(self.invert, sums)) if one else sums, carries
         carries = self.shared("majority", free)
         total = combined(*((1, self.value(word)) for word in free), (-2, self.value(carries)))
         return self.ranged(total, len(carries)), carries

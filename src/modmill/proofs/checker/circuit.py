@@ -34,7 +34,7 @@ class Circuit:
         held = {b for c in self.registers.values() for b in c["connections"]["Q"]}
         require(held.issuperset(control) and not self.initial.keys() & set(control), "control is no register")
         require(len(set(control)) == len(control), "control twice")
-        gates = {b: (c, k) for c in cells.values() if c["type"] in _GATES for k, b in enumerate(c["connections"]["Y"])}
+        gates = _Gates(cells)
         self.cells: list[tuple[str, str, dict[str, list[Any]], list[Any]]] = []
         merged = {name: (type_, words) for name, type_, *words in adders}
         known = {
@@ -73,7 +73,7 @@ class Circuit:
             require(not wide and not n["RD_CLK_ENABLE"], f"{name} has a port without a rule")
 
     def _cell(
-        self, name: str, cells: Mapping[str, Any], merged: Mapping[str, Any], gates: Mapping[Any, Any]
+        self, name: str, cells: Mapping[str, Any], merged: Mapping[str, Any], gates: _Gates
     ) -> tuple[str, str, dict[str, list[Any]], list[Any]]:  # fmt: skip
         if name not in cells:  # a port of a memory
             memory, _, port = name.rpartition("$")
@@ -91,21 +91,44 @@ class Circuit:
         for bit, *places in zip(out, *words, strict=True):
             for values in product((0, 1), repeat=3):
                 given: dict[Any, int] = {}
-                if all(given.setdefault(p, v) == v for p, v in (*zip(places, values, strict=True), ("0", 0), ("1", 1))):
+                named = *zip(map(gates.first, places), values, strict=True), ("0", 0), ("1", 1)
+                if all(given.setdefault(p, v) == v for p, v in named):
                     wanted = sum(values) & 1 if type_ == "$xor3" else sum(values) >> 1
-                    require(_gate(bit, given, gates) == wanted, f"{name} is no full adder")
+                    require(gates.value(bit, given) == wanted, f"{name} is no full adder")
         return name, type_, dict(zip("ABC", words, strict=True)), out
 
 
-def _gate(net: Any, given: dict[Any, int], gates: Mapping[Any, Any], depth: int = 4) -> int:
-    """The value of a net that gates make of given ones."""
-    if net not in given:
-        cell, k = gates[net]
-        require(depth and not all(map(int, (parameters(cell)[f"{p}_SIGNED"] for p in "AB"))), "no full adder")
-        pins = [(cell["connections"][p][k : k + 1] or ["0"])[0] for p in "AB"]
-        a, b = (_gate(pin, given, gates, depth - 1) for pin in pins)
-        given[net] = _GATES[cell["type"]](a, b)
-    return given[net]
+class _Gates:
+    """Gates of bits. Nets of gates that do the same with the same nets are one net."""
+
+    def __init__(self, cells: Mapping[str, Any]) -> None:
+        self._of: dict[Any, tuple[str, Any, Any]] = {}
+        for cell in cells.values():
+            pins, n = cell["connections"], parameters(cell)
+            if cell["type"] in _GATES and not n["A_SIGNED"] & n["B_SIGNED"]:
+                for k, bit in enumerate(pins["Y"]):
+                    self._of[bit] = (cell["type"], *((pins[p][k : k + 1] or ["0"])[0] for p in "AB"))
+        self._alike: dict[Any, Any] = {}
+        self._first: dict[Any, Any] = {}
+
+    def first(self, net: Any) -> Any:
+        """The net that stands for this one."""
+        if net not in self._first:
+            same = net
+            if net in self._of:
+                type_, a, b = self._of[net]
+                same = self._alike.setdefault((type_, *sorted((self.first(a), self.first(b)), key=str)), net)
+            self._first[net] = same
+        return self._first[net]
+
+    def value(self, net: Any, given: dict[Any, int], depth: int = 4) -> int:
+        """The value of a net, made of ``given`` ones."""
+        net = self.first(net)
+        if net not in given:
+            require(depth, "no full adder")
+            type_, a, b = self._of[net]
+            given[net] = _GATES[type_](self.value(a, given, depth - 1), self.value(b, given, depth - 1))
+        return given[net]
 
 
 def parameters(cell: Mapping[str, Any]) -> dict[str, int]:
