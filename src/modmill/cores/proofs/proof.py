@@ -167,7 +167,7 @@ class Proof:
         seconds, runs = sum(o.seconds for o in products.outcomes), len(products.outcomes)
         yield f"{products.state} products of {self.about['name']}"
         yield f"  {claim.line}"
-        cycles = "first operands in every cycle of an interval that no earlier one has the state of"
+        cycles = "first operands in every cycle of an interval whose state no earlier one covers"
         yield f"  {runs} runs: {cycles}, alone and between others; {seconds:.1f} s"
         for outcome in products.open:
             yield from (f"    remains: {outcome.start.line}: {line}" for line in outcome.open)

@@ -131,20 +131,24 @@ class UnprovedError(ValueError):
 
 
 def starts(net: Netlist, claim: Claim, fixed: Mapping[str, Bits] | None = None) -> list[Start]:
-    """First operands in every cycle of an interval, alone and between other products; but in cycles with the same
-    state before them, whatever the data in it are, only in the first one. Raises UnprovedError if no modulus is
+    """First operands in every cycle of an interval, alone and between other products; but not in a cycle whose state is
+    one of those before an earlier cycle, of which not all bits are known. Raises UnprovedError if no modulus is
     loaded."""
     return [start for full in (False, True) for start in _phases(net, claim, fixed or {}, full)[0]]
 
 
 def _phases(net: Netlist, claim: Claim, fixed: Mapping[str, Bits], full: bool) -> tuple[list[Start], _Run]:
     """The starts alone or between other products, and an interval without operands."""
-    run, seen = _Run(net, Integers(), claim, full, {}, fixed), dict[Any, Start]()
+    run, seen, found = _Run(net, Integers(), claim, full, {}, fixed), dict[Bits, list[Bits]](), list[Start]()
     run.prepare()
     for phase in range(claim.interval):
-        seen.setdefault(run.core.state(), Start(phase, full))
+        control, state = run.core.state()
+        earlier = seen.setdefault(control, [])
+        if not any(all(a is None or a == b for a, b in zip(one, state, strict=True)) for one in earlier):
+            earlier.append(state)
+            found.append(Start(phase, full))
         run.idle()
-    return list(seen.values()), run
+    return found, run
 
 
 def prove_products(
@@ -298,7 +302,7 @@ class _Run:
         self._decided: dict[tuple[Expression, int], int] = {}
         self._case = case
         self._claim, self._full, self._known, self._operands = claim, full, known, operands
-        self.core = Symbolic(net, make)
+        self.core = Symbolic(net, make, modulus=claim.p)
         self.core.ports |= fixed
         if case is not None:
             self.core.words.decide = self._decide

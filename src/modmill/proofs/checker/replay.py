@@ -248,15 +248,19 @@ class Run:
         return {n: self._cells.bits(self._book.atom(len(bits)), len(bits)) for n, bits in self._nothing.items()}
 
     def phases(self) -> list[int]:
-        """The phases of an interval that no earlier one has the state of."""
-        cycle, seen = self._prepare(), dict[Any, int]()
+        """The phases of an interval, without those whose state is one of those of an earlier phase."""
+        cycle, seen, found = self._prepare(), dict[Bits, list[Bits]](), list[int]()
         for phase in range(self._claim["interval"]):
-            registers = (self._bits(cell["connections"]["Q"]) for cell in self._circuit.registers.values())
-            state = *registers, *(word for words in self._memories.values() for word in words)
-            seen.setdefault(state, phase)
+            words = [self._bits(cell["connections"]["Q"]) for cell in self._circuit.registers.values()]
+            words += [word for memory in self._memories.values() for word in memory]
+            state = tuple(bit for word in words for bit in word)
+            earlier = seen.setdefault(self._bits(self._circuit.control), [])
+            if not any(all(a in (None, b) for a, b in zip(one, state, strict=True)) for one in earlier):
+                earlier.append(state)
+                found.append(phase)
             self._idle(cycle + phase)
         self._book.finish()
-        return list(seen.values())
+        return found
 
     def follow(self, phase: int, full: bool) -> None:
         """Run to the result and check the conclusion."""
