@@ -20,7 +20,7 @@ from modmill.proofs.netlist import Netlist
 from modmill.studies.mutate import SHORTLY, Subject
 
 LARGE = [
-    ("mcivor", "2^61-1", {}), ("pseudo-mersenne", "2^255-19", {}), ("pseudo-mersenne", "secp256k1", {}),
+    ("multistep", "2^127-1", {}), ("pseudo-mersenne", "2^255-19", {}), ("pseudo-mersenne", "secp256k1", {}),
     ("montgomery-array", "P-256", {"loadable": False}), ("radix64k-mul", "secp256k1", {}),
     ("orup", "secp256k1", {}),
     ("montgomery-array", "2^61-1", {"loadable": False}), ("pseudo-mersenne", "2^61-1", {}), ("orup", "2^61-1", {}),
@@ -28,10 +28,11 @@ LARGE = [
 SEARCHED = [
     ("montgomery-array", "2^61-1", {"loadable": False}), ("pseudo-mersenne", "2^61-1", {}), ("orup", "2^61-1", {}),
     ("iddmm", "2^61-1", {}), ("solinas", "2^61-1", {}), ("mcivor", "13", {}), ("radix64k-mul", "2^61-1", {}),
+    ("multistep", "13", {}),
 ]  # fmt: skip
 CORES = [
     *(case for case in SEARCHED if case not in LARGE), ("montgomery-array", "2^31-1", {"loadable": False}),
-    ("orup", "2^31-1", {}), ("tenca-koc", "2^13-1", {}),
+    ("orup", "2^31-1", {}), ("tenca-koc", "2^13-1", {}), ("multistep", "2^31-1", {}), ("mcivor", "2^31-1", {}),
     *((design, "2^31-1", {"loadable": True}) for design in ("montgomery-array", "orup", "iddmm", "radix64k-mul")),
     ("pseudo-mersenne", "2^52-59", {}), ("pseudo-mersenne", "2^64-2^16-977", {}), ("wide", "2^61-1", {}),
     ("karatsuba", "2^61-1", {}), ("karatsuba-solinas", "2^61-1", {}),
@@ -49,7 +50,7 @@ def test_products_are_proved(case):
     core = build(design, modulus, "native", **settings)
     claim, net = claim_of(core), Netlist.read(core.verilog, core.top)
     every = starts(net, claim)
-    some, certificate = [every[1], every[-2]], StringIO()
+    some, certificate = [every[0], every[-1]], StringIO()
     proof = prove_products(net, claim, certificate=certificate, some=some)
     assert (proof.state, len(proof.outcomes)) == ("PROVED", 2), proof.open
     runs = [(start.phase, start.full) for start in some]
@@ -141,7 +142,7 @@ def test_another_loaded_modulus_is_not_proved(design):
 
 def test_phases_with_the_same_state_are_one_run():
     """The machine of `radix64k` waits in one state; an array with a counter never does."""
-    for design, count in (("radix64k-mul", 2), ("pseudo-mersenne", 14)):
+    for design, count in (("radix64k-mul", 2), ("multistep", 2), ("pseudo-mersenne", 14)):
         core = build(design, "2^61-1", "native")
         claim, net, text = claim_of(core), Netlist.read(core.verilog, core.top), StringIO()
         assert len(starts(net, claim)) == count

@@ -23,16 +23,19 @@ def with_full_adders(cells: Mapping[str, Cell], used: frozenset[Any]) -> dict[st
 
 
 class _Adders:
-    """The gates of a netlist. Nets of gates that do the same with the same nets are one net here."""
+    """The gates of a netlist. Nets of gates, or of choices, that do the same with the same nets are one net here."""
 
     def __init__(self, cells: Mapping[str, Cell]) -> None:
         self._cells = cells
-        self._gates: dict[Any, tuple[str, Any, Any]] = {}
+        self._gates: dict[Any, tuple[Any, ...]] = {}
         plain = [cell for cell in cells.values() if cell["type"] in _GATES and not _signed(cell)]
         for cell in plain:
             places = zip(cell["connections"]["Y"], *_padded(cell), strict=True)
             self._gates |= {bit: (cell["type"], one, other) for bit, one, other in places}
-        self._first: dict[tuple[str, Any, Any], Any] = {}
+        for pins in (cell["connections"] for cell in cells.values() if cell["type"] == "$mux"):
+            choices = zip(pins["Y"], pins["A"], pins["B"], strict=True)
+            self._gates |= {bit: ("$mux", zero, one, *pins["S"]) for bit, zero, one in choices}
+        self._first: dict[tuple[Any, ...], Any] = {}
         self._names: dict[Any, Any] = {}
         self._drivers = {self._word(cell["connections"]["Y"]): cell for cell in plain}
 
@@ -54,9 +57,9 @@ class _Adders:
         if bit not in self._names:
             name = bit
             if bit in self._gates:
-                type_, one, other = self._gates[bit]
-                pair = sorted((self._net(one), self._net(other)), key=str)
-                name = self._first.setdefault((type_, *pair), bit)
+                type_, *of = self._gates[bit]
+                nets = list(map(self._net, of))
+                name = self._first.setdefault((type_, *(sorted(nets, key=str) if type_ in _GATES else nets)), bit)
             self._names[bit] = name
         return self._names[bit]
 

@@ -302,7 +302,7 @@ class _Run:
         self._decided: dict[tuple[Expression, int], int] = {}
         self._case = case
         self._claim, self._full, self._known, self._operands = claim, full, known, operands
-        self.core = Symbolic(net, make, modulus=claim.p)
+        self.core = Symbolic(net, make)
         self.core.ports |= fixed
         if case is not None:
             self.core.words.decide = self._decide

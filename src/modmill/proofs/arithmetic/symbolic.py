@@ -17,7 +17,6 @@ from typing import Any
 
 from modmill.proofs.arithmetic.full_adders import with_full_adders
 from modmill.proofs.arithmetic.integers import Integers
-from modmill.proofs.arithmetic.multiples import Multiples, tables
 from modmill.proofs.arithmetic.polynomials import Expression
 from modmill.proofs.arithmetic.word_rules import RULES, Bit, Bits, Pins, WordCell, Words, constant, numbers, value_of
 from modmill.proofs.handshake.constant_time import dependent, users_of
@@ -31,28 +30,22 @@ _READ = "read"
 
 @dataclass
 class _Memory:
-    """``first``: lowest address. ``writes``: nets of address, data and enable of each write port. ``multiples``: what
-    the words are, as long as none is written; None: anything."""
+    """``first``: lowest address. ``writes``: nets of address, data and enable of each write port."""
 
     words: list[Bits]
     width: int
     first: int
     writes: list[tuple[list[Any], list[Any], list[Any]]]
     reads: list[WordCell]
-    multiples: Multiples | None = None
 
 
 class Symbolic:
     """A core in simulation. ``ports``: bits at the input ports, to be set before `settle`. ``words``: what cells make
-    of bits; runs that share ``functions`` get the same numbers for what has no expression. ``modulus``: tables of its
-    multiples are products. Raises ValueError for a cell without a rule."""
+    of bits; runs that share ``functions`` get the same numbers for what has no expression. Raises ValueError for a cell
+    without a rule."""
 
-    def __init__(
-        self, net: Netlist, integers: Integers, functions: dict[Hashable, Expression] | None = None, modulus: int = 0
-    ) -> None:
+    def __init__(self, net: Netlist, integers: Integers, functions: dict[Hashable, Expression] | None = None) -> None:
         self.net, self.words = net, Words(integers, functions)
-        self.tables = tables(net, modulus)
-        """Memories with multiples of the modulus, by name."""
         self.ports: dict[str, Bits] = {}
         self._values: dict[Any, Bit] = {"0": 0, "1": 1, "x": None, "z": None}
         self._users: dict[Any, list[WordCell]] = {}
@@ -108,9 +101,7 @@ class Symbolic:
         writes = [
             (part("WR_ADDR", k, bits), part("WR_DATA", k, width), part("WR_EN", k, width)) for k in range(n["WR_PORTS"])
         ]
-        memory = self._memories[name] = _Memory(
-            words, width, n["OFFSET"], writes, [], self.tables.get(name)
-        )
+        memory = self._memories[name] = _Memory(words, width, n["OFFSET"], writes, [])
         for k in range(n["RD_PORTS"]):
             address, data = part("RD_ADDR", k, bits), part("RD_DATA", k, width)
             read = WordCell(f"{name}${k}", _READ, {"A": address}, data, {}, partial(_stored, memory))
@@ -230,7 +221,6 @@ class Symbolic:
             where, new, mask = map(self.bits, port)
             if all(bit == 0 for bit in mask):
                 continue
-            memory.multiples = None
             if constant(where):
                 at = value_of(where) - memory.first
                 if 0 <= at < len(memory.words):
@@ -265,6 +255,4 @@ def _stored(memory: _Memory, words: Words, _cell: WordCell, pins: Pins) -> Bits:
         return memory.words[at] if 0 <= at < len(memory.words) else (None,) * memory.width
     if None in address:
         return (None,) * memory.width
-    if memory.multiples:
-        return memory.multiples.read(words, address, memory.width)
     return words.unknown(memory.width, _READ, address, tuple(memory.words))

@@ -99,15 +99,19 @@ class Circuit:
 
 
 class _Gates:
-    """Gates of bits. Nets of gates that do the same with the same nets are one net."""
+    """Gates of bits. Nets of gates, or of choices, that do the same with the same nets are one net."""
 
     def __init__(self, cells: Mapping[str, Any]) -> None:
-        self._of: dict[Any, tuple[str, Any, Any]] = {}
+        self._of: dict[Any, tuple[Any, ...]] = {}
         for cell in cells.values():
             pins, n = cell["connections"], parameters(cell)
-            if cell["type"] in _GATES and not n["A_SIGNED"] & n["B_SIGNED"]:
+            if cell["type"] == "$mux" or (cell["type"] in _GATES and not n["A_SIGNED"] & n["B_SIGNED"]):
                 for k, bit in enumerate(pins["Y"]):
-                    self._of[bit] = (cell["type"], *((pins[p][k : k + 1] or ["0"])[0] for p in "AB"))
+                    self._of[bit] = (
+                        cell["type"],
+                        *((pins[p][k : k + 1] or ["0"])[0] for p in "AB"),
+                        *pins.get("S", []),
+                    )
         self._alike: dict[Any, Any] = {}
         self._first: dict[Any, Any] = {}
 
@@ -116,8 +120,10 @@ class _Gates:
         if net not in self._first:
             same = net
             if net in self._of:
-                type_, a, b = self._of[net]
-                same = self._alike.setdefault((type_, *sorted((self.first(a), self.first(b)), key=str)), net)
+                type_, *of = self._of[net]
+                nets = list(map(self.first, of))
+                key = type_, *(nets if type_ == "$mux" else sorted(nets, key=str))
+                same = self._alike.setdefault(key, net)
             self._first[net] = same
         return self._first[net]
 
@@ -126,7 +132,7 @@ class _Gates:
         net = self.first(net)
         if net not in given:
             require(depth, "no full adder")
-            type_, a, b = self._of[net]
+            type_, a, b = self._of[net]  # no choice
             given[net] = _GATES[type_](self.value(a, given, depth - 1), self.value(b, given, depth - 1))
         return given[net]
 
