@@ -21,7 +21,6 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.buses.device import WORD
 from modmill.buses.registers import SPAN, Register, RegisterMap
-from modmill.buses.script import PLACE
 from modmill.rtl.delay import later
 
 ADDRESS = (SPAN // 4 - 1).bit_length()
@@ -55,7 +54,8 @@ class RegisterAccess(wiring.Component):
         self._registers = registers
         super().__init__({
             "request": In(1), "write": In(1), "whole": In(1), "address": In(ADDRESS), "pending": In(1), "forget": In(1),
-            "done": Out(1), "error": Out(1), "read_data": Out(WORD), "place": Out(PLACE), "constant": In(WORD),
+            "done": Out(1), "error": Out(1), "read_data": Out(WORD),
+            "place": Out(registers.place_bits), "constant": In(WORD),
             **{f"write_{lower(r)}": Out(1) for r in registers.registers if r.writable},
             **{f"read_{lower(r)}": Out(1) for r in registers.registers if popped(r)},
             **{f"value_{lower(r)}": In(WORD) for r in registers.registers if r.readable and not r.constant},

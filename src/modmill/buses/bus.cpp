@@ -2,12 +2,13 @@
 // Copyright The Modmill authors
 //
 // Drives a bus front, one access at a time; the other half is simulate.py, which defines MODMILL_<BUS>, and
-// MODMILL_SEPARATE for an engine with a clock of its own.
+// MODMILL_SEPARATE for an engine with a clock of its own, MODMILL_KEY_SLOTS for a port of a key manager.
 //
 // One cycle: inputs change while the clock is low, the model settles, outputs are sampled, the clock rises. Edges of the
 // engine's clock come between those of the bus clock, where its period puts them.
 
 #include <deque>
+#include <utility>
 
 #include "verilated_sym_props.h"
 #include "verilated_syms.h"
@@ -31,6 +32,7 @@ struct Bus {
         context.randSeed(static_cast<int>(seeded(seed) & 0x7fffffff));
         model = std::make_unique<Vmodel>(&context);
         idle();
+        offer();
 #if defined(MODMILL_SEPARATE)
         model->rst = model->clk = model->engine_clk = 0;
         model->eval();  // so that rst rises, which sets registers at once: a simulator waits for an edge
@@ -52,13 +54,34 @@ struct Bus {
 #endif
     }
 
+#if defined(MODMILL_KEY_SLOTS)
+    std::deque<std::pair<uint32_t, bool>> keys;  // words of the key manager, and whether they end a packet
+
+    // The key manager offers its next word.
+    void offer() {
+        model->key_valid = !keys.empty();
+        if (!keys.empty()) {
+            model->key_data = keys.front().first;
+            model->key_last = keys.front().second;
+        }
+    }
+    void taken() {
+        if (model->key_valid && model->key_ready) keys.pop_front();
+    }
+#else
+    void offer() {}
+    void taken() {}
+#endif
+
     void settle() {
         if (model->clk) pass();
         model->clk = 0;
+        offer();
         model->eval();
     }
 
     void rise() {
+        taken();
         pass();
         model->clk = 1;
         model->eval();
@@ -275,6 +298,12 @@ EXPORT uint64_t modmill_bus_cycles(void* bus) { return static_cast<Bus*>(bus)->c
 EXPORT uint64_t modmill_bus_wait(void* bus, uint64_t most, int for_interrupt) {
     return static_cast<Bus*>(bus)->wait(most, for_interrupt);
 }
+#if defined(MODMILL_KEY_SLOTS)
+EXPORT void modmill_bus_key(void* bus, uint32_t word, int last) {
+    static_cast<Bus*>(bus)->keys.emplace_back(word, last);
+}
+EXPORT uint64_t modmill_bus_keys(void* bus) { return static_cast<Bus*>(bus)->keys.size(); }
+#endif
 EXPORT int modmill_bus_access(void* bus, int write, uint32_t address, uint32_t bytes, uint32_t* data) {
     return static_cast<Bus*>(bus)->access(write, address, bytes, data);
 }

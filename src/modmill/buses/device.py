@@ -7,6 +7,7 @@ A message is a command and data words; its answer, if it has one, is of words to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -38,6 +39,10 @@ RUNS = 255
 """Most runs of a job."""
 BUFFER = 16
 """Least number of words in a buffer."""
+KEY_SLOTS = 16
+"""Most key slots of a front."""
+KEY_WORDS = 1 << 14
+"""Most words of the memory of key slots."""
 
 
 def is_separate(clock: str, bus: str) -> bool:
@@ -79,7 +84,8 @@ class Command:
     """A message: its ``number``, which is the word that begins it at the engine, and its ``name``.
 
     ``words``: number of data words, the greatest one if it depends on a count (``counted``). ``answer``: number of
-    words of the answer; 0 for a message that has none.
+    words of the answer; 0 for a message that has none. ``secret``: number of the first words of each thread that are
+    secret, so that a key slot can hold them; the greatest one if it depends on a count.
     """
 
     number: int
@@ -87,6 +93,7 @@ class Command:
     words: int
     answer: int
     counted: Counted | None = None
+    secret: int = 0
 
     def dealt(self, machines: int) -> Command:
         """The message for several machines, if this is the one of each: command 0 is for all of them, a job has the
@@ -101,6 +108,10 @@ class Command:
     def head(self) -> int:
         """Number of data words in front of those of the first thread."""
         return 1 + self.counted.stated if self.counted else 0
+
+    def open_words(self, threads: int) -> int:
+        """Number of words of each of ``threads`` threads that are not secret."""
+        return self.counted.numbers if self.counted else self.words // threads - self.secret
 
 
 @dataclass(frozen=True)
@@ -132,7 +143,9 @@ class Device:
     number of words in a buffer, a power of two. ``calls``: what calls in C need, None if there are none. ``zeroise``:
     messages that overwrite everything in the device that depends on former messages. ``selftest``: messages with known
     answers, empty if there is no self-test. ``separate``: whether it has a clock of its own; cycles here are then those
-    of the slower clock. ``alarm``: whether it has the output `contract.ALARM`.
+    of the slower clock. ``alarm``: whether it has the output `contract.ALARM`. ``key_slots``: number of slots for keys
+    in the front (`slots`); ``key_setup``: data words of command 0 that all of these keys belong to; if empty, each slot
+    holds its own.
 
     Raises UnsupportedError for commands that do not fit.
     """
@@ -154,6 +167,8 @@ class Device:
     machines: int = 1
     separate: bool = False
     alarm: bool = False
+    key_slots: int = 0
+    key_setup: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         first = self.commands[0].number
@@ -166,6 +181,16 @@ class Device:
         if self.threads > RUNS:
             each = f"{self.machines} machines with {self.threads // self.machines} runs each"
             raise UnsupportedError(f"a job behind a bus has at most {RUNS} runs, not {self.threads}: {each}")
+        if self.key_slots:
+            self._check_slots()
+
+    def _check_slots(self) -> None:
+        if not self.keyed:
+            raise UnsupportedError("no operation of this engine has a secret scalar or exponent for a key slot")
+        if self.key_memory > KEY_WORDS:
+            most = KEY_WORDS // self.key_stride
+            what = f"{self.key_slots} key slots of {self.key_stride:,} words"
+            raise UnsupportedError(f"{what} do not fit {KEY_WORDS:,} words; at most {most} do")
 
     @property
     def setup(self) -> Command | None:
@@ -182,6 +207,47 @@ class Device:
             raise UnsupportedError("the lengths of this engine's messages depend on their counts in different ways")
         return found[0] if found else None
 
+    @property
+    def keyed(self) -> tuple[Command, ...]:
+        """The commands whose secret words a key slot can hold."""
+        return tuple(command for command in self.commands if command.secret)
+
+    @property
+    def key_own_setup(self) -> int:
+        """Number of data words of command 0 in each key slot, in front of its other words."""
+        return 0 if self.key_setup or self.setup is None else self.setup.words
+
+    @property
+    def key_words(self) -> int:
+        """Most words of a key slot."""
+        return self.key_own_setup + max(c.head + c.secret for c in self.keyed)
+
+    @property
+    def key_stride(self) -> int:
+        """Distance of two key slots in their memory, in words; a power of two."""
+        return max(2, 1 << (self.key_words - 1).bit_length())
+
+    @property
+    def key_base(self) -> int:
+        """Place of the first key slot, behind ``key_setup``; a multiple of the power of two above that of the last."""
+        all_slots = 1 << (self.key_slots * self.key_stride - 1).bit_length()
+        return max(all_slots, 1 << (len(self.key_setup) - 1).bit_length()) if self.key_setup else 0
+
+    @property
+    def key_memory(self) -> int:
+        """Number of words of the memory of key slots; 0 without them."""
+        return self.key_base + self.key_slots * self.key_stride if self.key_slots else 0
+
+    def key_message(self, words: Sequence[int], number: int) -> tuple[list[int], list[int]]:
+        """The words of a key slot for a message of command ``number`` with these data ``words``, without those of
+        ``key_own_setup``; and the words that are sent with this key. The secret is that of the first thread."""
+        command = self.commands[number - self.commands[0].number]
+        head = command.head
+        each = (len(words) - head) // self.threads
+        open_words = command.open_words(self.threads)
+        parts = [list(words[k + each - open_words : k + each]) for k in range(head, len(words), each)]
+        return list(words[: head + each - open_words]), [word for part in parts for word in part]
+
     def sent_words(self, sent: Sent) -> int:
         """Words of a message that the front sends by itself."""
         command = self.commands[sent.command - self.commands[0].number]
@@ -196,7 +262,9 @@ class Device:
         resets = (3 + sum(sent.cut for sent in self.zeroise)) * (max(self.power_up, RESET_CYCLES) + 2 * PACE)
         sent = sum(sent.cycles + PACE * (self.sent_words(sent) + 2) for sent in self.zeroise)
         crossing = CROSSING * (4 + 2 * len(self.zeroise)) if self.separate else 0
-        return resets + sent + crossing + 4 * max(self.in_words, self.out_words) + 6 * PACE
+        keys = self.key_slots * self.key_stride if self.key_slots else 0
+        sweeps = 2 * max(2 * self.in_words, 2 * self.out_words, keys)
+        return resets + sent + crossing + sweeps + 6 * PACE
 
     @property
     def in_words(self) -> int:

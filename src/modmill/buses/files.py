@@ -36,6 +36,7 @@ from modmill.buses.crossing import ALARM_CHAIN, ASYNCHRONOUS, CHAINS, CLOCK, LAT
 from modmill.buses.device import Device
 from modmill.buses.front import INTERRUPT, module_name, whole
 from modmill.buses.registers import NUMBERS, SPAN, Field, Register, causes, register_map
+from modmill.buses.slots import SIDELOAD
 from modmill.flow.emit import digest, without_initial_values
 from modmill.flow.lint import OPTIONS
 from modmill.report.recorded import recorded
@@ -139,8 +140,9 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
     """The text of every file but bus.v, by name."""
     made = f"Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like."
     clock = {CLOCK: ("in", 1)} if device.separate else {}
+    members = {**bus.adapter.ports, **(SIDELOAD if device.key_slots else {})}
     ports = {"clk": ("in", 1), "rst": ("in", 1)} | clock | {
-        name: ("in" if member.flow == In else "out", member.shape) for name, member in bus.adapter.ports.items()
+        name: ("in" if member.flow == In else "out", member.shape) for name, member in members.items()
     } | ({} if bus.packets else {INTERRUPT: ("out", 1)})  # fmt: skip
     shown = {
         "device": device, "bus": bus, "registers": register_map(device), "made": made,

@@ -19,6 +19,7 @@ from modmill.buses.device import WORD, Device
 from modmill.buses.jobs import JobControl
 from modmill.buses.operands import OperandWords, words
 from modmill.buses.registers import register_map
+from modmill.buses.slots import SIDELOAD
 from modmill.buses.stream import AxiStream
 from modmill.contract import ALARM
 from modmill.engines.machine.cluster import machine_of
@@ -46,7 +47,8 @@ class BusFront(wiring.Component):
         self._registers = register_map(device)
         clock = {CLOCK: In(1)} if device.separate else {}
         irq = {} if bus.packets else {INTERRUPT: Out(1)}
-        super().__init__({**clock, **bus.adapter.ports, **irq, "core_rst": Out(1), **self._core_ports()})
+        keys = SIDELOAD if device.key_slots else {}
+        super().__init__({**clock, **bus.adapter.ports, **keys, **irq, "core_rst": Out(1), **self._core_ports()})
 
     def _core_ports(self) -> dict[str, object]:
         if self.device.machines > 1:

@@ -27,7 +27,8 @@ from amaranth.lib.wiring import In, Out
 from modmill.buses.accesses import lower
 from modmill.buses.device import RESET_CYCLES, SPARE, WORD, Command, Device
 from modmill.buses.registers import ABORT, NUMBERS, SELFTEST, ZEROISE, RegisterMap
-from modmill.buses.script import PLACE, ScriptPlayer
+from modmill.buses.script import ScriptPlayer
+from modmill.buses.slots import SIDELOAD, KeySlots
 from modmill.contract import ALARM
 from modmill.rtl.counting import SerialCounter, following
 from modmill.rtl.delay import later
@@ -93,12 +94,12 @@ class JobControl(wiring.Component):
         super().__init__({
             "data": In(WORD), **{f"write_{lower(r)}": In(1) for r in registers.registers if r.writable},
             "read_data_out": In(1), **{f"value_{lower(r)}": Out(WORD) for r in live}, "irq": Out(1),
-            "engine_rst": Out(1, init=1), "forget": Out(1), "place": In(PLACE), "constant": Out(WORD),
+            "engine_rst": Out(1, init=1), "forget": Out(1), "place": In(registers.place_bits), "constant": Out(WORD),
             "i_valid": Out(1), "i_ready": In(1), "i_data": Out(WORD),
             "o_valid": In(1), "o_ready": Out(1), "o_data": In(WORD), "o_last": In(1),
             **({"i_every": Out(1), "i_closes": Out(1)} if device.machines > 1 else {}),
             **({"rest": In(1), "drained": In(1)} if device.separate else {}),
-            **({ALARM: In(1)} if device.alarm else {}),
+            **({ALARM: In(1)} if device.alarm else {}), **(SIDELOAD if device.key_slots else {}),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -123,6 +124,7 @@ class JobControl(wiring.Component):
         self._in = _Buffer(m, "in", self._device.in_words, self._resets, self._script.sweeping, width, free=True)
         self._out = _Buffer(m, "out", self._device.out_words, self._resets, self._script.sweeping)
         self._jobs = SerialCounter(m, WORD, "jobs")
+        self._keys = self._key_slots(m) if self._device.key_slots else None
         self._feed(m)
         self._collect(m)
         self._message(m)
@@ -134,12 +136,40 @@ class JobControl(wiring.Component):
     def _feed(self, m: Module) -> None:
         """Send the words of the buffer to the engine."""
         words = self._in
+        way = (lambda name: getattr(self, f"i_{name}")) if self._keys is None else self._through_slots(m, self._keys)
         m.d.comb += [
-            self.i_valid.eq(words.there), self.i_data.eq(words.word[:WORD]), words.pop.eq(words.there & self.i_ready),
+            way("valid").eq(words.there), way("data").eq(words.word[:WORD]), words.pop.eq(words.there & way("ready")),
             words.data.eq(Cat(self._word, *self._marks)),
         ]  # fmt: skip
         if self._marks:
-            m.d.comb += [self.i_every.eq(words.word[WORD]), self.i_closes.eq(words.word[WORD + 1])]
+            m.d.comb += [way("every").eq(words.word[WORD]), way("closes").eq(words.word[WORD + 1])]
+
+    def _through_slots(self, m: Module, keys: KeySlots) -> Callable[[str], Signal]:
+        """The stream to the key slots, which goes on to the engine."""
+        for name in ("valid", "data", *(("every", "closes") if self._marks else ())):
+            m.d.comb += getattr(self, f"i_{name}").eq(getattr(keys, f"i_{name}"))
+        m.d.comb += keys.i_ready.eq(self.i_ready)
+        return lambda name: getattr(keys, f"in_{name}")
+
+    def _key_slots(self, m: Module) -> KeySlots:
+        """The key slots, their registers and ports, and their faults."""
+        m.submodules.keys = keys = KeySlots(self._device)
+        machine, script = self._machine, self._script
+        same = (*SIDELOAD, "write_key_fill", "write_key_word", "write_key_use", "value_key_slots", "data")
+        for name in same:
+            ours, theirs = getattr(self, name), getattr(keys, name)
+            m.d.comb += theirs.eq(ours) if keys.signature.members[name].flow == In else ours.eq(theirs)
+        m.d.comb += [
+            keys.command.eq(self._data[: len(keys.command)]), keys.shut.eq(script.playing),
+            keys.open.eq(machine.ongoing("OPEN") | machine.ongoing("FEEDING")), keys.resets.eq(self._resets),
+            keys.sweeps.eq(script.sweeping),
+        ]  # fmt: skip
+        self._keyed = keys.uses & ~script.playing
+        written = self.write_key_fill | self.write_key_word | self.write_key_use
+        self._faults += [
+            ("SLOT", keys.wrong), ("LOCKED", keys.locked), ("LONG", keys.stray), ("BUSY", written & script.playing),
+        ]  # fmt: skip
+        return keys
 
     def _collect(self, m: Module) -> None:
         """Store the words of the answer; a word that is read from an empty buffer is 0."""
@@ -188,8 +218,7 @@ class JobControl(wiring.Component):
         known = later(m, low_known & ~self._high, "known")
         setup = later(m, data[:4] == 0, "setup")
         machines = device.machines
-        chosen = self._chosen(lambda c: 1 if c.counted else c.words // (machines if c.number else 1))
-        length = later(m, Mux(opened, 0, chosen), "length")
+        length = later(m, Mux(opened, 0, self._chosen_words()), "length")
         self.left, self.job = Signal(max(len(length), self._thread_bits), name="left"), Signal(name="job")
         self._restarts, self._lengths = list[Value](), [length]  # of `left`; all lengths but one are 0
         full = later(m, self._in.full, "full")
@@ -201,6 +230,8 @@ class JobControl(wiring.Component):
         allowed = later(m, known & (setup | self._loaded), "allowed")
         refused = self._alarmed if device.alarm else Const(0)
         accepted, taken = Signal(name="accepted"), Signal(name="taken")
+        if self._keys is not None:
+            refused |= self._without_key(m, self._keys, own_command, idle & allowed, accepted)
         m.d.comb += [
             accepted.eq((own_command & idle & allowed & ~refused) | script.command), taken.eq(word & opened & ~full),
         ]  # fmt: skip
@@ -215,7 +246,7 @@ class JobControl(wiring.Component):
         with m.If(accepted):
             m.d.sync += self.job.eq(~setup)
         one = later(m, self.left == 1, "one_left")
-        if machines > 1 and not all(c.counted for c in device.commands if c.number):
+        if machines > 1 and (device.key_slots or not all(c.counted for c in device.commands if c.number)):
             part = Signal(len(length), name="part", reset_less=True)  # words of a job for each machine
             with m.If(accepted):
                 m.d.sync += part.eq(length)
@@ -232,12 +263,34 @@ class JobControl(wiring.Component):
             self._deal(m, last_word, head)
         if device.counted:
             self._faults.append(("VALUE", bad))
+        swept = self._in.full & self._out.full
+        if self._keys is not None:
+            swept &= self._keys.swept
         m.d.comb += [
             script.ready.eq(idle), script.opened.eq(opened), script.room.eq(~full),
             script.fed.eq(self._machine.ongoing("BUSY") | self._machine.ongoing("ANSWER")),
-            script.swept.eq(later(m, self._in.full & self._out.full, "swept")),
+            script.swept.eq(later(m, swept, "swept")),
         ]  # fmt: skip
         self._control(m, (own_command & opened) | bad)
+
+    def _chosen_words(self) -> Value:
+        """Number of words of a message for a machine, 1 for a count; with a key slot, of those that are not secret."""
+        device = self._device
+        machines, threads = device.machines, device.threads
+        chosen = self._chosen(lambda c: 1 if c.counted else c.words // (machines if c.number else 1))
+        if self._keys is None:
+            return chosen
+        return Mux(
+            self._keyed, self._chosen(lambda c: c.secret and threads // machines * c.open_words(threads)), chosen
+        )
+
+    def _without_key(self, m: Module, keys: KeySlots, comes: Value, allowed: Value, accepted: Value) -> Value:
+        """Whether the message is to use a key slot that does not fit; ``comes``: its command does, which is
+        ``allowed`` otherwise."""
+        wrong = self._keyed & ~keys.right
+        m.d.comb += [keys.comes.eq(comes), keys.accepted.eq(accepted), keys.keyed.eq(self._keyed)]
+        self._faults.append(("SLOT", comes & allowed & wrong))
+        return wrong
 
     def _deal(self, m: Module, last_word: Value, head: Value) -> None:
         """Say which words are for all machines, and where the part of each one ends. ``last_word``: the next word is
@@ -305,6 +358,8 @@ class JobControl(wiring.Component):
                 kept[name] = Const(same.pop())  # does not depend on the command
                 continue
             value = self._chosen(lambda c, get=get: get(c) if c.counted else 0)  # type: ignore[misc]
+            if self._keys is not None:  # the count is in the key slot
+                value = Mux(self._keyed, 0, value)
             kept[name] = stored = Signal(len(value), name=name, reset_less=True)
             with m.If(self._accepted):
                 m.d.sync += stored.eq(value)
@@ -378,6 +433,8 @@ class JobControl(wiring.Component):
     def _given(self, m: Module) -> Value:
         """Whether the device has all words of the buffer."""
         empty = self._in.empty & ~self._in.push
+        if self._keys is not None:
+            empty &= ~self._keys.sends
         if not self._device.separate:
             return empty
         for k in range(2):  # until ``drained`` counts the last one

@@ -23,7 +23,15 @@ MAGIC = int.from_bytes(b"MMIL", "little")
 ABORT, ZEROISE, SELFTEST = 1, 2, 4
 """The bits of CONTROL."""
 VERSION = 1, 1
-"""Major and minor version of the registers."""
+"""Major and minor version of the registers; with those of key slots the minor one is one more."""
+USE = 1 << 8
+"""The bit of KEY_USE."""
+KEY_COMMAND, KEY_LOCK = 8, 16
+"""Lowest bit of the command in KEY_FILL and in the first word of the key manager, and the bit of its lock there."""
+KEY_REGISTERS = "KEYS", "KEY_FILL", "KEY_WORD", "KEY_USE", "KEY_SLOTS"
+"""The registers of key slots, behind the others."""
+PLACE = 4
+"""Bits of the number of a register, which is its address in words, without key slots."""
 SPAN = 4096
 """Bytes of the address space of a front."""
 
@@ -46,15 +54,22 @@ PACKET_CAUSES = (
 """Further causes, of packets."""
 ALARM_CAUSE = ("ALARM", "the device has raised its alarm, or is to work after it")
 """The cause behind those of packets, of a device with an alarm."""
-NUMBERS = {name: number for number, (name, _) in enumerate((*CAUSES, *PACKET_CAUSES, ALARM_CAUSE))}
+KEY_CAUSES = (
+    ("SLOT", "the key slot is empty or not there, or its key or words do not belong to the command or the modulus"),
+    ("LOCKED", "the key slot is in use, or belongs to the key manager"),
+)
+"""The causes behind that, of a device with key slots."""
+NUMBERS = {name: number for number, (name, _) in enumerate((*CAUSES, *PACKET_CAUSES, ALARM_CAUSE, *KEY_CAUSES))}
 """The number of each cause."""
 
 
 def causes(device: Device) -> tuple[tuple[str, str], ...]:
     """Causes of an error of this device behind a bus with registers, in the order of their numbers."""
-    if not device.alarm:
-        return CAUSES
-    return (*CAUSES, *((name, "not with registers") for name, _ in PACKET_CAUSES), ALARM_CAUSE)
+    without = tuple((name, "not with registers") for name, _ in PACKET_CAUSES)
+    alarm = ALARM_CAUSE if device.alarm else (ALARM_CAUSE[0], "not of this device")
+    if device.key_slots:
+        return (*CAUSES, *without, alarm, *KEY_CAUSES)
+    return (*CAUSES, *without, alarm) if device.alarm else CAUSES
 
 
 @dataclass(frozen=True)
@@ -118,6 +133,11 @@ class RegisterMap:
     def __getitem__(self, name: str) -> Register:
         return next(register for register in self.registers if register.name == name)
 
+    @property
+    def place_bits(self) -> int:
+        """Bits of the number of a register."""
+        return max(PLACE, (len(self.registers) - 1).bit_length())
+
     def fields(self) -> Iterator[tuple[Register, Field]]:
         """Every field with its register."""
         return ((register, field) for register in self.registers for field in register.fields)
@@ -136,7 +156,7 @@ def register_map(device: Device) -> RegisterMap:
     found = [
         ("MAGIC", "Says that this is a device of Modmill.", (_fixed("value", 0, 32, MAGIC, "MMIL in ASCII"),)),
         ("VERSION", "Version of the registers.", (
-            _fixed("minor", 0, 16, VERSION[1], "grows when registers are added"),
+            _fixed("minor", 0, 16, VERSION[1] + bool(device.key_slots), "grows when registers are added"),
             _fixed("major", 16, 16, VERSION[0], "grows when a driver must change"),
         )),
         ("DIGEST", "Which core or engine.", (_fixed("value", 0, 32, digest, "first 32 bits of its digest"),)),
@@ -194,5 +214,26 @@ def register_map(device: Device) -> RegisterMap:
         ("ZEROISE", "Time of CONTROL.zeroise.", (
             _fixed("cycles", 0, 32, device.zeroise_cycles, "most cycles until STATUS.zeroised"),
         )),
+        *(_key_registers(device) if device.key_slots else ()),
     ]  # fmt: skip
     return RegisterMap(tuple(Register(name, 4 * k, meaning, fields) for k, (name, meaning, fields) in enumerate(found)))
+
+
+def _key_registers(device: Device) -> Iterator[tuple[str, str, tuple[Field, ...]]]:
+    """Name, meaning and fields of each register of key slots."""
+    meanings = (
+        "Sizes of key slots.", "Empties a key slot and begins to fill it; its words follow.", "Words of a key.",
+        "The key of the messages that follow.", "State of the key slots, a bit for each.",
+    )  # fmt: skip
+    fields = (
+        (_fixed("slots", 0, 8, device.key_slots, "number of slots"),
+         _fixed("words", 16, 16, device.key_words, "most words of a slot")),
+        (Field("slot", 0, 4, "wo", 0, "number of the slot"),
+         Field("command", KEY_COMMAND, 4, "wo", 0, "the only command that the key is for")),
+        (Field("word", 0, WORD, "wo", 0, "the next word, least significant first"),),
+        (Field("slot", 0, 4, "wo", 0, "number of the slot"),
+         Field("use", 8, 1, "wo", 0, "messages take their secret words from the slot")),
+        (Field("filled", 0, 16, "ro", 0, "it holds a whole key"),
+         Field("locked", 16, 16, "ro", 0, "its key is the key manager's, and cannot be overwritten by the bus")),
+    )  # fmt: skip
+    yield from zip(KEY_REGISTERS, meanings, fields, strict=True)

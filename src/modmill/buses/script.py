@@ -36,8 +36,6 @@ COMMAND, DATA, ZEROS, CUT, EXPECT, DROP, SWEEP, END, AGAIN = range(9)
 BANK = DEPTHS[-1]
 KNOWN_WORDS = 4 * BANK
 """Most words of a self-test."""
-PLACE = 4
-"""Bits of the number of a register: its address in words."""
 Entry = tuple[int, int]
 
 
@@ -72,8 +70,7 @@ def scripts(device: Device, registers: RegisterMap) -> tuple[list[Entry], int]:
     """The words of the constant registers, then the entries of the script that zeroises, then those of the one that
     tests; and the place of the latter."""
     constants = {r.offset // 4: (0, r.reset) for r in registers.registers if r.constant}
-    assert max(constants) < 1 << PLACE
-    first, machines = [constants.get(k, (0, 0)) for k in range(1 << PLACE)], device.machines
+    first, machines = [constants.get(k, (0, 0)) for k in range(1 << registers.place_bits)], device.machines
     first += _entries(device.zeroise, len(first), machines, wipes=True)
     second = _entries(device.selftest, len(first), machines, wipes=False) if device.selftest else []
     return [*first, *second], len(first)
@@ -94,7 +91,7 @@ class ScriptPlayer(wiring.Component):
     """
 
     def __init__(self, device: Device, registers: RegisterMap) -> None:
-        self._entries, self._test = scripts(device, registers)
+        (self._entries, self._test), self._place_bits = scripts(device, registers), registers.place_bits
         self._machines, self._alarm = device.machines, device.alarm
         self._operations = AGAIN + (device.machines > 1)
         super().__init__({
@@ -104,7 +101,7 @@ class ScriptPlayer(wiring.Component):
             "swept": In(1),
             "command": Out(1), "word": Out(1), "pop": Out(1), "abort": Out(1), "sweeping": Out(1), "data": Out(WORD),
             "playing": Out(1), "zeroising": Out(1), "ended": Out(1), "failed": Out(1),
-            "place": In(PLACE), "constant": Out(WORD), **({"halt": In(1)} if device.alarm else {}),
+            "place": In(self._place_bits), "constant": Out(WORD), **({"halt": In(1)} if device.alarm else {}),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -165,7 +162,7 @@ class ScriptPlayer(wiring.Component):
         if self._machines > 1:
             self._again(m, at, settled, again, passed)
         with m.If(zeroise):
-            m.d.sync += [at.eq(1 << PLACE), self.playing.eq(1), self.zeroising.eq(1), self.failed.eq(0)]
+            m.d.sync += [at.eq(1 << self._place_bits), self.playing.eq(1), self.zeroising.eq(1), self.failed.eq(0)]
         return m
 
     def _again(self, m: Module, at: Signal, settled: Signal, again: Value, passed: Signal) -> None:

@@ -19,7 +19,7 @@ from typing import Generic, Protocol, TypeVar
 from modmill.buses.adapters import BYTE_ADDRESS, Bus
 from modmill.buses.device import Device
 from modmill.buses.front import module_name
-from modmill.buses.registers import ABORT, causes, register_map
+from modmill.buses.registers import ABORT, KEY_COMMAND, KEY_LOCK, USE, causes, register_map
 from modmill.buses.stream import CONTROL, CONTROLS, stream_causes
 from modmill.flow.library import U32, U64, library
 from modmill.flow.tools import ToolError, step
@@ -74,6 +74,7 @@ class BusSimulator:
         self.period = (period or PERIODS[(seed - 1) % len(PERIODS)]) if device.separate else PERIOD
         texts = [f"#define MODMILL_{identifier(bus.name).upper()} 1\n"]
         texts += ["#define MODMILL_SEPARATE 1\n"] * device.separate
+        texts += ["#define MODMILL_KEY_SLOTS 1\n"] * bool(device.key_slots)
         texts += [(resources.files("modmill.flow") / "model.cpp").read_text()]
         texts += [(resources.files("modmill.buses") / "bus.cpp").read_text()]
         self.path = library(verilog, module_name(device.top), "".join(texts))
@@ -87,6 +88,9 @@ class BusSimulator:
         functions.modmill_bus_wait.restype = U64
         functions.modmill_bus_contents.argtypes = [ctypes.c_void_p, _Found]
         functions.modmill_bus_access.argtypes = [ctypes.c_void_p, ctypes.c_int, U32, U32, ctypes.POINTER(U32)]
+        if device.key_slots:
+            functions.modmill_bus_key.argtypes = [ctypes.c_void_p, U32, ctypes.c_int]
+            functions.modmill_bus_keys.argtypes, functions.modmill_bus_keys.restype = [ctypes.c_void_p], U64
         step("simulating")
         self._bus = functions.modmill_bus_start(seed)
         functions.modmill_bus_clock(self._bus, self.period)
@@ -122,6 +126,18 @@ class BusSimulator:
     def wait(self, cycles: int, *, interrupt: bool = False) -> int:
         """Let cycles pass; with ``interrupt`` only until irq is high. Returns their number."""
         return int(self._functions.modmill_bus_wait(self._bus, cycles, interrupt))
+
+    def sideload(self, slot: int, command: int, words: Sequence[int], *, lock: bool = False) -> None:
+        """A packet of the key manager of a device with key slots, which waits until the device takes it; ``words``:
+        those of the slot."""
+        packet = [slot | command << KEY_COMMAND | lock << KEY_LOCK, *words]
+        for k, word in enumerate(packet):
+            self._functions.modmill_bus_key(self._bus, word, k == len(packet) - 1)
+
+    @property
+    def sideloads(self) -> int:
+        """Number of words of the key manager that wait."""
+        return int(self._functions.modmill_bus_keys(self._bus))
 
     def read(self, address: int) -> tuple[int, bool]:
         """(word, whether the access was refused). Raises BusFault if the bus hangs."""
@@ -215,6 +231,18 @@ class BusDriver(Generic[AnyBusT]):
             if not left:
                 raise BusFault(f"{len(found)} of {count} words of an answer")
         return found
+
+    def fill(self, slot: int, command: int, words: Sequence[int]) -> None:
+        """Write the words of a key slot, which is for a command. Raises BusFault for an error of the device."""
+        self.write("KEY_FILL", slot | command << KEY_COMMAND)
+        for word in words:
+            self.write("KEY_WORD", word)
+        if (cause := self.error()) != "NONE":
+            raise BusFault(f"key slot {slot}: {cause}")
+
+    def use(self, slot: int | None) -> None:
+        """Let messages take their secret words from a key slot, or None."""
+        self.write("KEY_USE", 0 if slot is None else USE | slot)
 
     def run(self, command: int, words: Sequence[int], count: int) -> list[int]:
         """Send a command, receive its answer. Raises BusFault for an error of the device."""

@@ -36,12 +36,12 @@ from modmill.buses.registers import (
     CAUSES,
     NUMBERS,
     PACKET_CAUSES,
+    PLACE,
     SELFTEST,
     ZEROISE,
     Field,
     RegisterMap,
 )
-from modmill.buses.script import PLACE
 from modmill.rtl.delay import later
 from modmill.rtl.one_hot import OneHot
 
