@@ -248,6 +248,14 @@ class Device:
         parts = [list(words[k + each - open_words : k + each]) for k in range(head, len(words), each)]
         return list(words[: head + each - open_words]), [word for part in parts for word in part]
 
+    def key_sent(self, key: Sequence[int], words: Sequence[int], number: int) -> list[int]:
+        """The data words of a message without a key slot, which does what one with these ``words`` and this ``key`` of
+        `key_message` does."""
+        command = self.commands[number - self.commands[0].number]
+        head, each = command.head, command.open_words(self.threads)
+        parts = [words[k : k + each] for k in range(0, len(words), each)]
+        return [*key[:head], *(word for part in parts for word in (*key[head:], *part))]
+
     def sent_words(self, sent: Sent) -> int:
         """Words of a message that the front sends by itself."""
         command = self.commands[sent.command - self.commands[0].number]

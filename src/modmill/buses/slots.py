@@ -24,12 +24,14 @@ from collections.abc import Callable
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from modmill.buses.device import WORD, Device
+from modmill.buses.adapters import Bus
+from modmill.buses.device import KEY_SLOTS, WORD, Device
 from modmill.buses.registers import KEY_COMMAND, KEY_LOCK, USE
+from modmill.contract import UnsupportedError
 from modmill.rtl.delay import later
 from modmill.rtl.memory import DEPTHS, BlockRam
 from modmill.rtl.one_hot import OneHot
@@ -41,6 +43,18 @@ _SETTLED = 4
 _PAUSE = 6
 """Least cycles between two words of the key manager, as between two of the bus."""
 _NUMBER = 4
+
+
+def check_slots(slots: int, bus: Bus | None) -> None:
+    """Raise UnsupportedError unless a front of this bus (None: there is none) can have so many key slots."""
+    if not slots:
+        return
+    if not 0 < slots <= KEY_SLOTS:
+        raise UnsupportedError(f"a front has at most {KEY_SLOTS} key slots, not {slots}")
+    if bus is None:
+        raise UnsupportedError("key slots are in the front of an engine behind a bus; give --bus too")
+    if bus.packets:
+        raise UnsupportedError(f"key slots are filled through registers; {bus.name} has packets")
 
 
 class KeySlots(wiring.Component):
@@ -102,7 +116,9 @@ class KeySlots(wiring.Component):
         wipe, at = Signal(range(size), name="wipe_at", init=base), Signal(range(size), name="write_at")
         write = Signal(name="writes")
         m.d.comb += [
-            at.eq(Mux(self.sweeps, wipe, self._place(self._slot, self._offset))), write.eq(self.sweeps | self._acts)
+            at.eq(Mux(self.sweeps, wipe, self._place(self._slot, self._offset))),
+            # at power-up other registers contain anything, and the words of command 0 are here
+            write.eq((self.sweeps | self._acts) & ~ResetSignal()),
         ]  # fmt: skip
         m.d.sync += [
             self.swept.eq(self.sweeps & (wipe == size - 1)),
@@ -219,32 +235,30 @@ class KeySlots(wiring.Component):
         by_side, lock, ended, drops = (Signal(name=name) for name in ("by_side", "lock", "packet_ended", "drops"))
         pause, side = Signal(range(_PAUSE + 1), name="pause"), Signal(name="side_taken")
         asked, fills = machine.ongoing("ASKED"), machine.ongoing("WORDS")
-        of_bus, header = (
-            later(m, pulse & ~self.shut, name) for pulse, name in (
-                (self.write_key_word, "of_bus"), (self.write_key_fill, "of_header")
-            )
-        )  # fmt: skip
+        of_bus, header, of_side = (Signal(name=name) for name in ("of_bus", "of_header", "of_side"))
         of_this_cycle = self.write_key_fill | self.write_key_word | header  # the bus goes first
         m.d.comb += [
             self.key_ready.eq((pause == 0) & ~self.shut & ~of_this_cycle & (drops | ~asked)),
             side.eq(self.key_valid & self.key_ready),
         ]  # fmt: skip
-        m.d.sync += pause.eq(Mux(side, _PAUSE, pause - (pause != 0)))
+        m.d.sync += [
+            pause.eq(Mux(side, _PAUSE, pause - (pause != 0))), of_side.eq(side & ~drops),
+            of_bus.eq(self.write_key_word & ~self.shut), header.eq(self.write_key_fill & ~self.shut),
+        ]  # fmt: skip
         word = later(m, Mux(side, self.key_data, self.data), "key_word_taken")
         m.d.sync += self._written.eq(word)
-        of_side, last = later(m, side & ~drops, "of_side"), later(m, self.key_last & side, "side_last")
+        last = later(m, self.key_last & side, "side_last")
         goes = of_bus & fills & ~by_side | of_side & fills & by_side
         begins = header & ~asked & ~(fills & by_side) | of_side & ~(fills & by_side)
         at_last = later(m, last, "at_last")
         bad, at_end = self._judge(m, word, begins)
         bad |= by_side & (at_end ^ at_last)
-        wrong = later(m, ~self._any_of(self._of) | (self._slot >= slots), "no_such_slot")
-        locked = later(m, self._of_slot(self._slot, lambda k: self._locks[k]), "slot_locked")
-        settled = Signal(2, name="asked_settled")
+        number, command = word[:_NUMBER], word[KEY_COMMAND : KEY_COMMAND + _NUMBER]
+        wrong, locked = Signal(name="no_such_slot"), Signal(name="slot_locked")
         in_use = ~self._off & (self._slot == self._used)
-        decides = settled[-1] & ~(by_side & (in_use | self.comes))
+        decides = ~(by_side & (in_use | self.comes))
         refused = ~by_side & (locked | in_use)
-        m.d.sync += [settled.eq(Mux(asked, Cat(1, settled), 0)), self._acts.eq(goes)]
+        m.d.sync += self._acts.eq(goes)
         m.d.comb += [
             self._begins.eq(asked & decides & ~wrong & ~refused),
             self.wrong.eq(~by_side & (asked & decides & wrong | self._acts & bad)),
@@ -252,15 +266,16 @@ class KeySlots(wiring.Component):
         ]  # fmt: skip
         with m.If(begins):
             m.d.sync += [
-                self._slot.eq(word[:_NUMBER]), self._of.eq(word[KEY_COMMAND : KEY_COMMAND + _NUMBER]),
-                lock.eq(word[KEY_LOCK] & of_side), by_side.eq(of_side), ended.eq(last),
+                self._slot.eq(number), self._of.eq(command), lock.eq(word[KEY_LOCK] & of_side), by_side.eq(of_side),
+                wrong.eq(~self._any_of(command) | (number >= slots)), ended.eq(last),
+                locked.eq(self._of_slot(number, lambda k: self._locks[k])),
             ]  # fmt: skip
         with m.If(side & self.key_last):
             m.d.sync += drops.eq(0)
         with m.If(by_side & ((asked & decides & wrong & ~ended) | (self._acts & bad & ~at_last))):
             m.d.sync += drops.eq(1)
         with m.If(self.sweeps):
-            m.d.sync += [by_side.eq(0), lock.eq(0), ended.eq(0)]
+            m.d.sync += [flag.eq(0) for flag in (by_side, lock, ended, wrong, locked)]
             with m.If(by_side & (fills | (asked & ~ended))):
                 m.d.sync += drops.eq(1)
         ways = {
@@ -288,12 +303,13 @@ class KeySlots(wiring.Component):
         for counted in (c for c in device.keyed if c.counted):
             shape, varying = counted.counted, Signal(range(counted.secret + 1), name="varying")
             assert shape is not None
-            this, bits = self._of == counted.number, shape.most.bit_length()
+            this, bits = self._of == counted.number, max(1, shape.most.bit_length())
             at_count, at_repeat = (
                 later(m, this & (offset == own + k), f"at_{n}") for k, n in enumerate(("count", "repeat"))
             )
             computed = later(m, (word[:bits] * shape.times + shape.plus) >> shape.shift, "words_of_count")
-            bad |= at_count & later(m, (word == 0) | (word > shape.most), "bad_count")
+            none = (word == 0) & bool(shape.most)
+            bad |= at_count & later(m, none | (word > shape.most), "bad_count")
             if shape.stated:
                 bad |= at_repeat & later(m, word != varying, "bad_repeat")
             with m.If(self._acts & at_count):

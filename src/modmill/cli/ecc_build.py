@@ -58,6 +58,7 @@ def build(
     top: options.Top = "ecc",
     bus: options.Bus = "",
     bus_clock: options.BusClock = "same",
+    key_slots: options.KeySlots = 0,
     lockstep: options.Lockstep = False,
     check_result: options.CheckResult = False,
     order: Order = None,
@@ -84,7 +85,7 @@ def build(
         on, multiplier, parse_set(sets), operations=chosen, bits=bits,
         shape=Shape(window, teeth, columns, joint, endomorphism),
         threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order, bus=bus,
-        bus_clock=bus_clock, lockstep=lockstep, check_result=check_result,
+        bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep, check_result=check_result,
     )  # fmt: skip
     if on.arithmetic:
         say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")

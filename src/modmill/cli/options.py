@@ -103,6 +103,12 @@ CurveText = Annotated[
 BusClock = Annotated[
     Literal["same", "separate"], typer.Option("--bus-clock", help="Clock behind the bus: that of the bus, or its own.")
 ]
+KeySlots = Annotated[
+    int,
+    typer.Option(
+        "--key-slots", min=0, max=16, help="Slots behind the bus for keys that are written once and never read back."
+    ),
+]
 Lockstep = Annotated[
     bool,
     typer.Option(
@@ -141,6 +147,6 @@ Columns = Annotated[int, typer.Option(min=1, max=8, help="Tables of the comb.")]
 Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs interleaved; 0: as many as fill the multiplier.")]
 
 
-def behind(given: Mapping[str, str]) -> list[str]:
+def behind(given: Mapping[str, str | int]) -> list[str]:
     """Options of a command line by their names in Python."""
-    return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value)]
+    return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]

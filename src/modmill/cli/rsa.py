@@ -59,6 +59,7 @@ def build(
     top: options.Top = "engine",
     bus: options.Bus = "",
     bus_clock: options.BusClock = "same",
+    key_slots: options.KeySlots = 0,
     lockstep: options.Lockstep = False,
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
@@ -74,7 +75,8 @@ def build(
     show(f"building an engine around {chosen}")
     core = _built(
         circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
-        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock, lockstep=lockstep,
+        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock,
+        key_slots=key_slots, lockstep=lockstep,
     )  # fmt: skip
     words = [
         *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,

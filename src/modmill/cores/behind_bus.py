@@ -18,8 +18,10 @@ from modmill.buses.operands import words
 from modmill.buses.product_calls import ProductCalls
 from modmill.buses.registers import ABORT, SELFTEST, ZEROISE, register_map
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator, PacketDriver, driver_of
+from modmill.buses.slots import SIDELOAD
 from modmill.buses.stream import CONTROLS, PACKET_CYCLES
 from modmill.contract import Contract
+from modmill.cores.slot_check import slots_used
 from modmill.cores.zeroise import multiplier_messages, refilled
 from modmill.design import DesignInstance
 from modmill.engines.machine.layout import words_of
@@ -50,14 +52,18 @@ class Exchange:
     cycles: int = 0
 
 
-def bus_record(bus: Bus, top: str, *, with_calls: bool = False, clock: str = SAME) -> dict[str, Any]:
+def bus_record(
+    bus: Bus, top: str, *, with_calls: bool = False, clock: str = SAME, key_slots: int = 0
+) -> dict[str, Any]:  # fmt: skip
     """The entry ``bus`` of a record: its name, the module with front and device, the files; with a separate clock also
-    its port, and the most cycles of either clock of a word there and back."""
+    its port, and the most cycles of either clock of a word there and back; with key slots their number, and the ports
+    of the key manager."""
     more: dict[str, Any] = {}
     if separate := is_separate(clock, bus.name):
         (gives, takes), name = LATENCY, "clk"
         crossing = {"to_engine": {name: gives, CLOCK: takes}, "from_engine": {CLOCK: gives, name: takes}}
         more = {"clock": clock, "clock_port": CLOCK, "crossing_cycles": crossing}
+    more |= {"key_slots": key_slots, "key_ports": list(SIDELOAD)} if key_slots else {}
     files = all_names(top, bus, with_calls=with_calls, separate=separate)
     return {"name": bus.name, "module": module_name(top), **more, "files": list(files)}
 
@@ -137,6 +143,8 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
             for cycle in _through(driver, exchanges):  # counters without a reset depend on when the engine was reset
                 fresh.bus.wait(cycle - fresh.bus.cycles)
                 fresh.write("CONTROL", ABORT)
+            if device.key_slots:
+                slots_used(driver, exchanges)
             left = driver.bus.cycles
             zeroised(driver, fresh, job)
         elif isinstance(driver, PacketDriver):

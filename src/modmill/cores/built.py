@@ -23,6 +23,7 @@ from modmill.buses.device import SAME, WORD, Command, Device, Sent, is_separate
 from modmill.buses.files import rows_of
 from modmill.buses.power_calls import PowerCalls
 from modmill.buses.script import KNOWN_WORDS
+from modmill.buses.slots import check_slots
 from modmill.contract import ALARM, Contract, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.behind_bus import Exchange
@@ -118,7 +119,8 @@ class BuiltEngine(ABC):
     64. ``io``: form of the multiplier; numbers have this form at the engine's ports too. ``top``: name of the first
     Verilog module. ``cores``: number of machines; several are placed behind a router, and messages are sent in packets
     (`engines/machine/cluster.py`). ``bus``: name of a bus, behind which the engine is written too; empty: none.
-    ``bus_clock``: of `CLOCKS`, the engine's clock there. ``lockstep``: the engine stands there twice, and its words are
+    ``bus_clock``: of `CLOCKS`, the engine's clock there. ``key_slots``: number of key slots in the front of the bus
+    (`buses/slots.py`). ``lockstep``: the engine stands there twice, and its words are
     compared before they leave (`engines/machine/lockstep.py`). ``check_result``: programs have checks of their results,
     and no result leaves unless they are right (`engines/ecc/result_checks.py`).
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
@@ -137,6 +139,7 @@ class BuiltEngine(ABC):
     cores: int = 1
     bus: str = ""
     bus_clock: str = SAME
+    key_slots: int = 0
     lockstep: bool = False
     check_result: bool = False
     stored: str = field(default="", repr=False, compare=False)
@@ -157,6 +160,7 @@ class BuiltEngine(ABC):
                 "check=false, or io native and rowers=0"
             )
         is_separate(self.bus_clock, self.bus)
+        check_slots(self.key_slots, find_bus(self.bus) if self.bus else None)
         if self.bus:
             find_bus(self.bus)
             if self.word != WORD:
@@ -319,7 +323,13 @@ class BuiltEngine(ABC):
             self.cores * self.results, commands, self.power_up, self.patience + (load.cycles if load else 0),
             calls=self.calls, zeroise=refilled(self.zeroise, commands, DEPTH if separate else 0),
             selftest=self.selftest, machines=self.cores, separate=separate, alarm=self.alarmed,
+            key_slots=self.key_slots, key_setup=self.key_setup if self.key_slots else (),
         )  # fmt: skip
+
+    @property
+    def key_setup(self) -> tuple[int, ...]:
+        """The data words of SETUP that all keys belong to; empty if the modulus is loaded, and each key has its own."""
+        return () if self.contract.load else tuple(self._first_setup.words[1:])
 
     @cached_property
     def selftest(self) -> tuple[Sent, ...]:
@@ -429,9 +439,10 @@ class BuiltEngine(ABC):
         return LATENCY if self.lockstep else 0
 
     @property
-    def behind(self) -> dict[str, str]:
+    def behind(self) -> dict[str, str | int]:
         """The options of the bus that are not the default."""
-        found = {"bus": self.bus, "bus_clock": self.bus_clock if self.bus_clock != SAME else ""}
+        clock = self.bus_clock if self.bus_clock != SAME else ""
+        found: dict[str, str | int] = {"bus": self.bus, "bus_clock": clock, "key_slots": self.key_slots}
         return {name: value for name, value in found.items() if value}
 
     def about(self) -> dict[str, Any]:

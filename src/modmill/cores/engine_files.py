@@ -96,7 +96,9 @@ are sent least significant word first, {record["number_words"]} words each.
 def bus_entry(core: BuiltEngine) -> dict[str, Any]:
     """What the record states of the bus; nothing without one."""
     with_calls = core.calls is not None
-    made = core.bus and bus_record(find_bus(core.bus), core.top, with_calls=with_calls, clock=core.bus_clock)
+    made = core.bus and bus_record(
+        find_bus(core.bus), core.top, with_calls=with_calls, clock=core.bus_clock, key_slots=core.key_slots
+    )
     return {"bus": made} if made else {}
 
 

@@ -119,6 +119,7 @@ class BusReport:
         device = self.subject.device
         more: dict[str, Any] = {"machines": device.machines} if device.machines > 1 else {}
         more |= {"engine_period": [PERIODS[0], PERIOD]} if device.separate else {}
+        more |= {"key_slots": device.key_slots} if device.key_slots else {}
         return {
             "bus": self.subject.bus.name, "behind": device.kind, "name": self.subject.name, "bits": device.bits, **more
         }  # fmt: skip
@@ -153,7 +154,8 @@ class BusReport:
 def _special(about: Mapping[str, Any]) -> str:
     """What is not one machine with the clock of the bus."""
     machines = f", {about['machines']} machines" if "machines" in about else ""
-    return machines + (", a slower clock of its own" if "engine_period" in about else "")
+    slots = f", {about['key_slots']} key slots" if "key_slots" in about else ""
+    return machines + slots + (", a slower clock of its own" if "engine_period" in about else "")
 
 
 def _rate(runs: int, cycles: int, mhz: float) -> float:

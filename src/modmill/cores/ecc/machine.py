@@ -23,7 +23,7 @@ from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.ecc.blinding import Run, scalar_bits
 from modmill.engines.ecc.order_engine import order_operations, order_program
-from modmill.engines.ecc.point_engine import OPERATIONS, Shape, point_program
+from modmill.engines.ecc.point_engine import OPERATIONS, SECRET, Shape, point_program
 from modmill.engines.ecc.points import BLIND, PointProgram
 from modmill.engines.ecc.recoding import Without
 from modmill.engines.machine.layout import MicrocodeLayout
@@ -274,9 +274,13 @@ class EccCore(BuiltEngine):
         return Command(0, "setup", len(self.setup()) - 1, 0), *(
             Command(
                 1 + k, name, lay.threads * (lay.digit_words(k) + len(program.inputs) * lay.number_words),
-                lay.answer_words(k),
+                lay.answer_words(k), secret=lay.digit_words(k) if name in SECRET else 0,
             ) for k, (name, program) in enumerate(zip(self.jobs, lay.programs, strict=True))
         )  # fmt: skip
+
+    @property
+    def key_setup(self) -> tuple[int, ...]:
+        return tuple(self.setup()[1:])
 
     @property
     def calls(self) -> Calls | None:

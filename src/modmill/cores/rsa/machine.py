@@ -116,7 +116,8 @@ class EngineCore(BuiltEngine):
     @property
     def commands(self) -> tuple[Command, ...]:
         return Command(0, "setup", len(self.setup(self.fitted)) - 1, 0), *(
-            Command(1 + k, name, shape.words(shape.most), self.layout.answer_words(k), shape)
+            Command(1 + k, name, shape.words(shape.most), self.layout.answer_words(k), shape,
+                    secret=0 if k else shape.varying(shape.most))
             for k, (name, shape) in enumerate(zip(POWERS, map(self._counted, range(len(POWERS))), strict=True))
         )  # fmt: skip
 

@@ -22,6 +22,8 @@ from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstras
 from modmill.numbers.shown import shortened
 
 OPERATIONS = ("multiply", "multiply-base", "multiply-two", "ladder")
+SECRET = ("multiply", "multiply-base", "ladder")
+"""Operations whose scalars may be secret."""
 
 
 @dataclass(frozen=True)
