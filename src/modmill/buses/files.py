@@ -184,6 +184,17 @@ neither doubled nor checked: a fault in it raises no alarm.
 """
 
 
+def _keys(device: Device) -> str:
+    """The paragraph of a data sheet on key slots; nothing without them."""
+    if not device.key_slots:
+        return ""
+    operations = " and ".join(c.name for c in device.keyed)
+    return f"""{device.key_slots} key slots hold secrets of {operations}: `registers.md` says how.
+They are written by the bus or by a key manager at `key_valid`, `key_ready`, `key_data` and `key_last`, and no
+access reads them. Without a key manager set `key_valid` to 0.
+"""
+
+
 def rows_of(device: Device, bus: Bus, core: str) -> list[dict[str, Any]]:
     """The shipped rows of the device and of the whole with its front, as `recorded` gives them; ``core`` as in
     `bus_texts`."""
@@ -237,7 +248,7 @@ are constraints for Vivado, Quartus, and Diamond or nextpnr; set the two periods
 rising edge of `clk` and none of `{CLOCK}`. Later, stop `{top}` with {stop} before `rst`: `rst` reaches its
 registers at once, near an edge of their clock too.
 {more}"""
-    more = _alarm(device, bus) + more
+    more = _alarm(device, bus) + _keys(device) + more
     litex = f" `{top}_litex.py` is a\nperipheral of LiteX." if _in_litex(bus, device.separate) else ""
     if bus.packets:
         about = f"""those of the two streams. `packets.md` describes the packets; `bus.xml` (IP-XACT) has the ports

@@ -229,12 +229,10 @@ class KeySlots(wiring.Component):
         numbers = [c.number for c in self._device.keyed if c.counted or not counted]
         return reduce(or_, (command == number for number in numbers), Const(0, 1))
 
-    def _fill(self, m: Module) -> None:
-        """Take the words of the bus and of the key manager: first the word that says which slot, then its words."""
-        machine, slots = self._filler, self._device.key_slots
-        by_side, lock, ended, drops = (Signal(name=name) for name in ("by_side", "lock", "packet_ended", "drops"))
+    def _listen(self, m: Module, asked: Value, drops: Signal) -> tuple[Value, Value, Value, Value, Value]:
+        """A word that came a cycle ago; whether it is a slot's first one or another one of the bus, or one of the key
+        manager that is not dropped; and whether it ends a packet."""
         pause, side = Signal(range(_PAUSE + 1), name="pause"), Signal(name="side_taken")
-        asked, fills = machine.ongoing("ASKED"), machine.ongoing("WORDS")
         of_bus, header, of_side = (Signal(name=name) for name in ("of_bus", "of_header", "of_side"))
         of_this_cycle = self.write_key_fill | self.write_key_word | header  # the bus goes first
         m.d.comb += [
@@ -245,9 +243,18 @@ class KeySlots(wiring.Component):
             pause.eq(Mux(side, _PAUSE, pause - (pause != 0))), of_side.eq(side & ~drops),
             of_bus.eq(self.write_key_word & ~self.shut), header.eq(self.write_key_fill & ~self.shut),
         ]  # fmt: skip
+        with m.If(side & self.key_last):
+            m.d.sync += drops.eq(0)
         word = later(m, Mux(side, self.key_data, self.data), "key_word_taken")
+        return word, header, of_bus, of_side, later(m, self.key_last & side, "side_last")
+
+    def _fill(self, m: Module) -> None:
+        """Take the words of the bus and of the key manager: first the word that says which slot, then its words."""
+        machine, slots = self._filler, self._device.key_slots
+        by_side, lock, ended, drops = (Signal(name=name) for name in ("by_side", "lock", "packet_ended", "drops"))
+        asked, fills = machine.ongoing("ASKED"), machine.ongoing("WORDS")
+        word, header, of_bus, of_side, last = self._listen(m, asked, drops)
         m.d.sync += self._written.eq(word)
-        last = later(m, self.key_last & side, "side_last")
         goes = of_bus & fills & ~by_side | of_side & fills & by_side
         begins = header & ~asked & ~(fills & by_side) | of_side & ~(fills & by_side)
         at_last = later(m, last, "at_last")
@@ -270,8 +277,6 @@ class KeySlots(wiring.Component):
                 wrong.eq(~self._any_of(command) | (number >= slots)), ended.eq(last),
                 locked.eq(self._of_slot(number, lambda k: self._locks[k])),
             ]  # fmt: skip
-        with m.If(side & self.key_last):
-            m.d.sync += drops.eq(0)
         with m.If(by_side & ((asked & decides & wrong & ~ended) | (self._acts & bad & ~at_last))):
             m.d.sync += drops.eq(1)
         with m.If(self.sweeps):

@@ -8,12 +8,13 @@
 
 The driver is that of a simulated device, or of a real one over a socket, a serial line or Linux's UIO. Each object has
 a device of its own, and knows what it has loaded: the modulus of a job is loaded on demand. Before its first message,
-and after an error, it aborts what the device does. Numbers in residues are taken too.
+and after an error, it aborts what the device does. Numbers in residues are taken too. ``fill`` and ``by_slot`` are for
+devices with key slots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -41,12 +42,47 @@ class Session:
         self._driver = driver
         self._loaded: list[int] | None = None  # what is loaded is not known
 
-    def run(self, setup: list[int], message: Sequence[int], count: int) -> list[int]:
-        """The ``count`` words of the answer to a message, with ``setup`` loaded before, which may be empty. Raises
-        BusFault for an error of the device."""
+    def begin(self) -> list[int] | None:
+        """What is loaded, which is forgotten, because the device may fail. The device is ready; raises BusFault if it
+        never is."""
         loaded, self._loaded = self._loaded, None
         if loaded is None and not self._driver.act(ABORT, "ready")[0]:
             raise BusFault("the device is not ready after an abort")
+        return loaded
+
+    def fill(self, slot: int, message: Sequence[int], setup: Sequence[int]) -> None:
+        """Fill a key slot with the secret words of a message; ``setup`` is for a device whose slots have their own.
+        Raises BusFault for an error of the device."""
+        loaded = self.begin()
+        command, *words = message
+        key, _ = self._driver.device.key_message(words, command)
+        self._keys.fill(slot, command, [*(setup[1:] if self._driver.device.key_own_setup else ()), *key])
+        self._loaded = loaded
+
+    @property
+    def _keys(self) -> BusDriver[Any]:
+        """The driver of a device with key slots. Raises UnsupportedError for a device without them."""
+        if not isinstance(self._driver, BusDriver) or not self._driver.device.key_slots:
+            raise UnsupportedError("this device has no key slots; build it with --key-slots")
+        return self._driver
+
+    def by_slot(self, slot: int, message: Sequence[int], count: int) -> list[int]:
+        """The words of the answer to a message whose secret words are those of a key slot. Raises BusFault for an error
+        of the device."""
+        self.begin()
+        command, *words = message
+        _, sent = self._driver.device.key_message(words, command)
+        self._keys.use(slot)
+        try:
+            self._sent([0], 0)
+            return self._sent([command, *sent], count)
+        finally:
+            self._keys.use(None)
+
+    def run(self, setup: list[int], message: Sequence[int], count: int) -> list[int]:
+        """The ``count`` words of the answer to a message, with ``setup`` loaded before, which may be empty. Raises
+        BusFault for an error of the device."""
+        loaded = self.begin()
         if setup and loaded != setup:
             self._sent(setup, 0)
         found = self._sent(message, count)
@@ -60,16 +96,17 @@ class Session:
 
     def results(
         self, core: BuiltEngine, program: int, p: int, setup: list[int], runs: Sequence[_Run],
-        job: Callable[[list[_Run]], list[int]],
+        job: Callable[[list[_Run]], list[int]], slot: int | None = None,
     ) -> list[tuple[int, ...]]:  # fmt: skip
         """The results of runs of a program modulo p, as many in a message as all machines take; the last message is
-        filled up with repeated runs. ``job`` gives the words of a job of one machine."""
+        filled up with repeated runs. ``job`` gives the words of a job of one machine, ``slot`` the secret ones."""
         each, found = core.results, list[tuple[int, ...]]()
         for first in range(0, len(runs), size := each * core.cores):
             batch = list(runs[first : first + size])
             batch += batch[:1] * (size - len(batch))
             message = core.dealt([job(batch[k : k + each]) for k in range(0, size, each)])
-            words = self.run(setup, message, core.cores * core.layout.answer_words(program))
+            answers = core.cores * core.layout.answer_words(program)
+            words = self.run(setup, message, answers) if slot is None else self.by_slot(slot, message, answers)
             found += core.layout.results(program, words, p)
         return found[: len(runs)]
 
@@ -102,6 +139,20 @@ class DrivenPointEngine(_Driven, RtlPointEngine):
         number, p = core.number(operation), core.modulus(operation)
         return self._session.results(core, number, p, core.setup(p), runs, lambda batch: core.job(operation, batch))
 
+    def fill(self, slot: int, operation: str, scalar: int) -> None:
+        """Write the digits of a scalar into a key slot of the device, which is then for this operation."""
+        core = self.core
+        given = {name: 1 for _, name in core.held[core.number(operation)].instructions.program.inputs}
+        message = core.dealt([core.job(operation, [((scalar,), given)] * core.results)] * core.cores)
+        self._session.fill(slot, message, core.setup())
+
+    def by_slot(self, slot: int, operation: str, inputs: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+        """Results of runs of an operation with these inputs and the scalar of a key slot."""
+        core = self.core
+        runs: list[Run] = [((1,), given) for given in inputs]  # this scalar is not sent
+        job = lambda batch: core.job(operation, batch)  # noqa: E731
+        return self._session.results(core, core.number(operation), core.curve.p, [], runs, job, slot)
+
 
 @dataclass
 class DrivenPowers(_Driven, Stored):
@@ -118,6 +169,20 @@ class DrivenPowers(_Driven, Stored):
         job = lambda batch: core.layout.power_job(program, batch, bits)  # noqa: E731
         setup = core.setup(core.at(modulus))
         return [power for (power,) in self._session.results(core, program, modulus, setup, pairs, job)]
+
+    def fill(self, slot: int, modulus: int, exponent: int, bits: int) -> None:
+        """Write an exponent of ``bits`` bits, and a loaded modulus with it, into a key slot of the device."""
+        core = self.core
+        job = core.layout.power_job(0, [(1, exponent)] * core.results, bits)
+        self._session.fill(slot, core.dealt([job] * core.cores), core.setup(core.at(modulus)))
+
+    def by_slot(self, slot: int, modulus: int, bases: Sequence[int]) -> list[int]:
+        """Powers of bases by the exponent of a key slot, whose modulus this is."""
+        core = self.core
+        _require("a base", bases, modulus)
+        pairs = [(base, 0) for base in bases]  # this exponent is not sent
+        job = lambda batch: core.layout.power_job(0, batch)  # noqa: E731
+        return [power for (power,) in self._session.results(core, 0, modulus, [], pairs, job, slot)]
 
 
 class DrivenMultiplier:

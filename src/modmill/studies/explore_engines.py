@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from modmill.buses.adapters import BUSES
-from modmill.buses.device import WORD
+from modmill.buses.device import KEY_SLOTS, WORD
 from modmill.contract import UnsupportedError
 from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.machine import EccCore, ecc
@@ -53,6 +53,8 @@ HALVED = 0.5
 """Share of engines that multiply points with the curve's endomorphism, if it has one."""
 BEHIND_BUS = 2
 """One engine in this number, of those with words of a bus, is behind one."""
+SLOTS = 2
+"""One engine behind a bus in this number has key slots; a bus with packets refuses them."""
 LOCKSTEP = 6
 """One engine in this number stands twice, in lockstep."""
 CHECKED = 3
@@ -163,10 +165,12 @@ def _common(rnd: random.Random, small: bool) -> list[tuple[str, Any]]:
 
 
 def _surroundings(rnd: random.Random) -> list[tuple[str, Any]]:
-    """Bits of a stream word, and sometimes a bus or lockstep."""
+    """Bits of a stream word, and sometimes a bus, with key slots or without, or lockstep."""
     word = rnd.choice(WORDS)
     behind = rnd.randrange(BEHIND_BUS) == 0 and word == WORD
-    bus = [("bus", rnd.choice(BUSES).name)] if behind else []
+    bus: list[tuple[str, Any]] = [("bus", rnd.choice(BUSES).name)] if behind else []
+    if behind and rnd.randrange(SLOTS) == 0:
+        bus.append(("key_slots", rnd.choice((1, 2, 3, KEY_SLOTS))))
     return [("word", word), *bus, *([("lockstep", True)] if rnd.randrange(LOCKSTEP) == 0 else [])]
 
 

@@ -140,6 +140,9 @@ class EngineCore(BuiltEngine):
         program, instructions = lay.powers[0].program, lay.programs[0]
         each = sum(instruction.advance for instruction in instructions.loop)
         most = max(max(dealt.words, dealt.answer) for dealt in (c.dealt(self.cores) for c in self.commands))
+        if self.key_slots:
+            setup, power, _ = self.commands
+            most = max(most, setup.words + power.head + power.secret)
         return PowerCalls(
             bits, self.exponent_bits, lay.number_words, self.cores * lay.threads, program.window, program.gray, each,
             lay.digit_bits, lay.per_word, max(1, lay.rounds), lay.key_words, found, lay.numbers_of_modulus, most,
