@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
 """cocotb tests of a bus front with the stub behind it; BUS in the environment names the bus, SEPARATE the period of the
-stub's own clock in ps."""
+stub's own clock in ps, SLOTS the number of its key slots, OWN whether each has a setup."""
 
 import os
 import random
@@ -13,20 +13,24 @@ from amaranth.lib.wiring import In
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, with_timeout
 from masters import MASTERS
-from stub_engine import ECHO, KEY, ONE, SUM, answer, several
+from stub_engine import ECHO, KEY, ONE, SUM, answer, keyed, several
 
 from modmill.buses.adapters import find_bus
 from modmill.buses.crossing import DEPTH
-from modmill.buses.registers import CAUSES, register_map
+from modmill.buses.registers import causes, register_map
+from modmill.buses.slots import SIDELOAD
 
 BUS, MACHINES = os.environ["BUS"], int(os.environ["MACHINES"])
 SEPARATE = int(os.environ.get("SEPARATE", 0))
+SLOTS, OWN = int(os.environ.get("SLOTS", 0)), "OWN" in os.environ
 DEVICE = replace(several(MACHINES), separate=bool(SEPARATE))
+if SLOTS:
+    DEVICE = keyed(DEVICE, SLOTS, OWN)
 SLOWER = max(1, -(-SEPARATE // 10_000))  # cycles of the bus in one of the slower clock
 COUNTED = DEVICE.counted
 answer = partial(answer, machines=MACHINES)
 REGISTERS = register_map(DEVICE)
-CAUSE = {name: number for number, (name, _) in enumerate(CAUSES)}
+CAUSE = {name: number for number, (name, _) in enumerate(causes(DEVICE))}
 DONE, ERROR = 1, 2
 ABORT, ZEROISE, SELFTEST = 1, 2, 4
 
@@ -130,7 +134,7 @@ async def started(dut, seed, **more):
     if SEPARATE:
         dut.engine_clk.value = 0
         Clock(dut.engine_clk, SEPARATE, "ps").start()
-    for name, port in find_bus(BUS).adapter.ports.items():
+    for name, port in (find_bus(BUS).adapter.ports | (SIDELOAD if SLOTS else {})).items():
         if port.flow == In:
             getattr(dut, name).value = int(name == "hready")
     dut.rst.value = 1
@@ -166,7 +170,7 @@ async def registers(dut, driver, rnd):
             await driver.read(r.name, error=True)
         if not r.writable:
             await driver.write(r.name, 0xFFFFFFFF, error=True)
-    for address in (4 * len(REGISTERS.registers), 0x40, 0x400, 0xFFC):
+    for address in (4 * len(REGISTERS.registers), 0x400, 0xFFC):
         await driver.master.read(address, error=True)
         await driver.master.write(address, 1, error=True)
     assert await driver.read("STATUS") == 1 and await driver.read("JOBS") == 0

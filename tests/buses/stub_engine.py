@@ -8,6 +8,7 @@ from modmill.buses.device import Command, Counted, Device, Sent
 from modmill.buses.files import bus_texts
 
 KEY, ECHO, ONE, SUM = range(4)
+SETUP = 0x80000001, 2, 0x7FFFFFFF
 COUNTED = Counted(most=9, times=1, plus=1, shift=1, numbers=2, threads=2, stated=True)
 DEVICE = Device(
     "curve", "stub", "sha256:89abcdef" + 56 * "0", 255, 8, 2,
@@ -27,6 +28,13 @@ def several(machines):
     commands = tuple(command.dealt(machines) for command in DEVICE.commands)
     zeroise = tuple(replace(sent, cycles=machines * sent.cycles) for sent in DEVICE.zeroise)
     return replace(DEVICE, commands=commands, threads=2 * machines, machines=machines, zeroise=zeroise)
+
+
+def keyed(device, slots, own):
+    """The device with key slots for the first words of echoes and for sums; ``own``: each slot has a setup."""
+    secret = {ECHO: 4, SUM: COUNTED.varying(COUNTED.most)}
+    commands = tuple(replace(command, secret=secret.get(command.number, 0)) for command in device.commands)
+    return replace(device, commands=commands, key_slots=slots, key_setup=() if own else SETUP)
 
 
 def several_verilog(machines):
