@@ -3,8 +3,6 @@
 """cocotb tests of the key slots of a bus front with the stub behind it; the environment is that of `bus_bench`, and
 the key manager is a coroutine here."""
 
-import random
-
 import cocotb
 from bus_bench import (
     ABORT,
@@ -305,6 +303,8 @@ async def ends(dut, driver, rnd):
             await driver.write("COMMAND", key.command)
             await driver.failed("SETUP")
             assert await driver.read("LEVEL") == DEVICE.in_words
+            await driver.setup(drawn(rnd, KEY))
+            await driver.job(ECHO, drawn(rnd, ECHO))  # the slot is not in use
             await used(driver, 0, key)
         else:
             await reset(dut, rnd.randrange(1, 4))

@@ -223,7 +223,7 @@ def _key_registers(device: Device) -> Iterator[tuple[str, str, tuple[Field, ...]
     """Name, meaning and fields of each register of key slots."""
     meanings = (
         "Sizes of key slots.", "Empties a key slot and begins to fill it; its words follow.", "Words of a key.",
-        "The key of the messages that follow.", "State of the key slots, a bit for each.",
+        "The key of the messages that follow, until an abort.", "State of the key slots, a bit for each.",
     )  # fmt: skip
     fields = (
         (_fixed("slots", 0, 8, device.key_slots, "number of slots"),

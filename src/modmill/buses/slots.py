@@ -167,6 +167,8 @@ class KeySlots(wiring.Component):
             forgotten |= self._begins & (self._slot == whose)
         with m.If(forgotten):
             m.d.sync += [loaded.eq(0), whose.eq(0)]
+        with m.If(self.resets):
+            m.d.sync += self.uses.eq(0)
 
     def _send(self, m: Module) -> None:
         """Pass the words of the buffer on, and those of the slot at their places."""

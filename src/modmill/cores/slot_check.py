@@ -18,8 +18,8 @@ Driver = BusDriver[BusSimulator]
 
 
 def slots_used(driver: Driver, exchanges: Sequence[Exchange]) -> None:
-    """Fill every slot of a device that has slots, by turns by the bus and by the key manager, and use each. Raises
-    BusFault at the first fault. The slots stay filled."""
+    """Fill every slot of a device that has slots, by turns by the bus and by the key manager, and use the first ones,
+    two of each command. Raises BusFault at the first fault. The slots stay filled."""
     device = driver.device
     before: dict[int, tuple[Exchange, Sequence[int]]] = {}
     setup: Sequence[int] = ()
@@ -29,22 +29,20 @@ def slots_used(driver: Driver, exchanges: Sequence[Exchange]) -> None:
         else:
             before[exchange.command] = exchange, setup
     for slot in range(device.key_slots):
-        command = device.keyed[slot % len(device.keyed)].number
-        _used(driver, slot, *before[command], by_bus=slot % 2 == 0)
+        turn, number = divmod(slot, len(device.keyed))
+        job, loaded = before[device.keyed[number].number]
+        _used(driver, slot, job, loaded, by_bus=turn % 2 == 0, works=turn < 2)
     if driver.read("KEY_SLOTS", "filled") != (1 << device.key_slots) - 1:
         raise BusFault(f"KEY_SLOTS is {driver.read('KEY_SLOTS'):#x} when all slots are filled")
 
 
-def _used(driver: Driver, slot: int, job: Exchange, setup: Sequence[int], *, by_bus: bool) -> None:
-    """Fill and use one slot."""
+def _used(driver: Driver, slot: int, job: Exchange, setup: Sequence[int], *, by_bus: bool, works: bool) -> None:
+    """Fill one slot; ``works``: use it too."""
     device, command = driver.device, job.command
     setup = device.key_setup or setup
     key, words = device.key_message(job.words, command)
-    whole = device.key_sent(key, words, command)
     filled = [*(setup if device.key_own_setup else ()), *key]
     driver.ready()
-    driver.run(0, setup, 0)
-    wanted = driver.run(command, whole, job.count)
     driver.use(slot)
     _refused(driver, lambda: driver.write("COMMAND", 0), "SLOT", "an empty key slot")
     if by_bus:
@@ -55,6 +53,14 @@ def _used(driver: Driver, slot: int, job: Exchange, setup: Sequence[int], *, by_
         if driver.bus.sideloads:
             raise BusFault("the words of the key manager are not taken")
         _refused(driver, lambda: driver.write("KEY_FILL", slot | command << KEY_COMMAND), "LOCKED", "a locked key slot")
+    driver.use(None)
+    if not works:
+        return
+    driver.run(0, setup, 0)
+    driver.ready()
+    wanted = driver.run(command, device.key_sent(key, words, command), job.count)
+    driver.use(slot)
+    driver.ready()
     _refused(driver, lambda: driver.write("COMMAND", command), "SLOT", "a key slot without its own command 0")
     driver.run(0, [], 0)
     driver.ready()

@@ -15,6 +15,7 @@ from modmill.buses.power_calls import PowerCalls, loading
 from modmill.contract import Binary, UnsupportedError
 from modmill.cores import engine_files
 from modmill.cores.batches import batches
+from modmill.cores.behind_bus import Exchange
 from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
 from modmill.cores.rsa.page import page
 from modmill.design import DesignInstance
@@ -150,6 +151,14 @@ class EngineCore(BuiltEngine):
 
     def messages_for_bus(self) -> Iterator[Message]:
         return self.messages(full=False)
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """With key slots also a job of random powers, which depend on each digit of an exponent."""
+        yield from super().exchanges()
+        if self.key_slots:
+            p, bits, rnd = self.fitted.p, min(SHORT, self.exponent_bits), random.Random(3)
+            pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(self.results)]
+            yield from self._dealt({0: [self.message(p, 0, bits, pairs)]})
 
     def at(self, p: int) -> DesignInstance:
         """The multiplier with ``p`` loaded. Raises UnsupportedError if p cannot be loaded."""
