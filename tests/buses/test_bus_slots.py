@@ -5,6 +5,7 @@
 import ctypes
 import random
 import re
+import threading
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ from modmill.buses.device import KEY_WORDS
 from modmill.buses.files import descriptions
 from modmill.buses.front import whole
 from modmill.buses.registers import NUMBERS
+from modmill.buses.serve import Server, SocketBus
 from modmill.buses.simulate import BusDriver, BusFault, BusSimulator
 from modmill.contract import UnsupportedError
 from modmill.cores.behind_bus import bus_faults
@@ -26,6 +28,7 @@ from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.machine import ecc
 from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.machine import engine
+from modmill.numbers.primes import is_prime
 
 SLOTS = 4
 FRONTS = {
@@ -92,7 +95,7 @@ MORE = [
      "zeroises_slots"),
     (r"by_side & \(at_end \^ at_last\)", "1'h0", "packets"),
     (r"fill_words & by_side", "1'h0", "packets"),
-    (r"(uses <= rst \? 1'h0 :) resets \? 1'h0 :", r"\1", "ends"),
+    (r"(uses <= rst \? 1'h0 : sweeps \? 1'h0 :) resets \? 1'h0 :", r"\1", "ends"),
     (r"key_ready = !pause & ~shut", "key_ready = !pause", "zeroises_slots"),
     (r"(slots_filled_net\[0\] =) rst \? 1'h0 :", r"\1", "ends"),
     (r"send_(\w+)_to_off = send_\1 \? \(open \?", r"send_\1_to_off = send_\1 ? (1 ?", "ends"),
@@ -280,3 +283,68 @@ def test_what_cannot_be_is_refused():
     commands = [replace(c, words=KEY_WORDS) if c.number == 0 else c for c in long.commands]
     with pytest.raises(UnsupportedError, match="16 key slots of 32,768 words do not fit 16,384 words; at most 0 do"):
         replace(long, commands=tuple(commands))
+
+
+SMOOTH = 2 * 3 * 5 * 7 * 11 * 13 * 17 * 19 * 23 * 29 * 31 * 37 * 59
+"""A prime less 1."""
+
+
+def exponent_by_logarithms(power, base, modulus):
+    """The exponent modulo SMOOTH of a power modulo SMOOTH + 1, by Pohlig and Hellman."""
+    found, step = 0, 1
+    for q in (q for q in range(2, 60) if SMOOTH % q == 0 and all(q % d for d in range(2, q))):
+        short, wanted = pow(base, SMOOTH // q, modulus), pow(power, SMOOTH // q, modulus)
+        digit = next(k for k in range(q) if pow(short, k, modulus) == wanted)
+        while found % q != digit:
+            found += step
+        step *= q
+    return found
+
+
+def test_a_compromised_host_does_not_get_the_exponent():
+    """It loads a modulus of its own in which logarithms are easy. Planted: the key is not bound to command 0."""
+    modulus, secret, way = SMOOTH + 1, 0xC0FFEE12345, find_bus("apb")
+    assert is_prime(modulus)
+    generator = next(
+        g for g in range(2, 99) if all(pow(g, SMOOTH // q, modulus) != 1 for q in range(2, 60) if SMOOTH % q == 0)
+    )
+    core = engine("mcivor", 0, 64, bits=44, threads=1, bus="apb", key_slots=1)
+    device, right = core.device, whole(core.device, way, core.verilog)
+    own, other = (core.setup(core.at(p))[1:] for p in ((1 << 64) - 59, modulus))
+
+    def attack(text):
+        driver = BusDriver(device, BusSimulator(text, device, way))
+        _, *words = core.layout.power_job(0, [(generator, secret)], 44)
+        key, sent = device.key_message(words, 1)
+        driver.ready()
+        driver.fill(0, 1, [*own, *key])
+        driver.run(0, other, 0)
+        driver.use(0)
+        driver.ready()
+        ((power,),) = core.layout.results(0, driver.run(1, sent, device.commands[1].answer), modulus)
+        return exponent_by_logarithms(power, generator, modulus)
+
+    with pytest.raises(BusFault, match="SLOT"):
+        attack(right)
+    text, count = re.subn(r"\(matches_ & own_setup\)", "matches_", right)
+    assert count and attack(text) == secret
+
+
+def test_slots_through_a_socket(fronts, tmp_path):
+    """A client that leaves a slot in use: the next one's messages use none."""
+    device, way = stub.keyed(stub.DEVICE, SLOTS, own=True), find_bus("apb")
+    server = Server(device, BusSimulator(fronts("own"), device, way), tmp_path / "s", idle=3)
+    threading.Thread(target=server.run, daemon=True).start()
+    key, sent = device.key_message(list(range(24)), stub.ECHO)
+    for _ in range(2):
+        bus = SocketBus(server.path)
+        driver = BusDriver(device, bus)
+        driver.ready()
+        driver.run(stub.KEY, [7, 8, 9], 0)
+        assert driver.run(stub.ONE, [1], 1) == [25]
+        driver.fill(2, stub.ECHO, [1, 2, 3, *key])
+        driver.use(2)
+        driver.run(stub.KEY, [], 0)
+        found = driver.run(stub.ECHO, sent, 24)
+        assert found == stub.answer(6, stub.ECHO, device.key_sent(key, sent, stub.ECHO))
+        bus.close()

@@ -19,6 +19,7 @@ from modmill.buses.adapters import BUSES, find_bus
 from modmill.buses.files import LITEX, all_names, bus_texts
 from modmill.cores.behind_bus import multiplier_device, product
 from modmill.cores.multiplier.build import build
+from modmill.cores.rsa.machine import engine
 from modmill.flow import tools
 from modmill.flow.modules import module_ports
 
@@ -95,6 +96,14 @@ def test_every_pin_is_connected(bus, core):
     assert connected(description) == wanted
     for old, new in (("o_irq", "i_irq"), ("            o_irq=self.ev.irq,\n", "")):
         assert old in description and connected(description.replace(old, new)) != wanted
+
+
+@pytest.mark.parametrize("bus", LITEX)
+def test_every_pin_of_a_device_with_key_slots_is_connected(bus):
+    core = engine("mcivor", 0, 64, bits=17, threads=1, bus=bus, top="one", key_slots=1)
+    made = bus_texts(core.device, find_bus(bus), core.verilog)
+    wanted = {name: port["direction"][0] for name, port in module_ports(made["bus.v"], "one_bus").items()}
+    assert connected(made["one_litex.py"]) == wanted and "key_ready" in wanted
 
 
 def test_other_buses_have_no_description(core):

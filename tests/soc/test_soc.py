@@ -145,6 +145,38 @@ def test_systems_that_cannot_be_are_refused(four, system):
         replace(part, device=replace(part.device, separate=True))
 
 
+KEY_IN_A_SLOT = """
+#include "keeper_calls.h"
+#include "board.h"
+static keeper_engine device;
+static keeper_modulus modulus;
+int main(void);
+int main(void)
+{
+    static const uint32_t p[2] = {0xffffffc5u, 0xffffffffu}, base[2] = {3u, 5u}, exponent[1] = {12345u};
+    uint32_t one[2], other[2];
+    int error = keeper_engine_open(&device, (volatile uint32_t *)KEEPER_BASE);
+
+    if (error == 0) error = keeper_modulus_set(&modulus, p);
+    if (error == 0) error = keeper_slot_power(&device, 1u, &modulus, exponent, 14u);
+    if (error == 0) error = keeper_modexp_by_slot(&device, 1u, &modulus, 1u, one, base);
+    if (error == 0) error = keeper_modexp(&device, &modulus, other, base, exponent, 14u);
+    return error == 0 && one[0] == other[0] && one[1] == other[1] ? 42 : error + 1;
+}
+"""
+
+
+def test_a_device_with_key_slots_in_a_system():
+    """Without a key manager; a power with a key in a slot, and the same power without."""
+    core, bus = engine("mcivor", 0, 64, bits=17, threads=1, bus="apb", top="keeper", key_slots=2), find_bus("apb")
+    files = bus_texts(core.device, bus, core.verilog)
+    made = System.of([(core.device, bus, files[VERILOG])])
+    texts = {name: text_of(name) for name in (START, "board.c")}
+    texts |= {"board.h": made.rendered("board.h.j2"), SCRIPT: made.rendered("link.ld.j2"), "main.c": KEY_IN_A_SLOT}
+    texts |= {name: text for name, text in files.items() if name.endswith((".c", ".h"))}
+    assert SystemSimulator(made).run(compiled(texts)).status == 42
+
+
 def test_firmware_that_is_none_or_too_long_is_refused(four, system):
     with pytest.raises(tools.ToolError, match="no ELF file of 32 bits"):
         words_of_program(b"MZ" + bytes(100))
