@@ -170,6 +170,17 @@ def test_an_engine_behind_every_bus_is_zeroised(bus, more):
     assert zeroised_engine(engine("mcivor", width=64, bits=17, threads=1, bus=bus, **more))
 
 
+def test_an_engine_whose_jobs_have_few_products_is_zeroised():
+    """Results wait in more places than a job has products. Planted: one job, as for engines with more threads."""
+    made = engine("montgomery-array", width=53, bits=75, method="ladder", io="montgomery", threads=1, bus="apb")
+    assert zeroised_engine(made)
+    *first, last = made.device.zeroise
+    assert first[-1] == last
+    device = replace(made.device, zeroise=tuple(dict.fromkeys(made.device.zeroise)))
+    text = whole(device, find_bus("apb"), made.verilog)
+    assert "zeroising leaves" in leftover(device, text, [*made.exchanges()])
+
+
 def test_a_message_that_zeroising_leaves_out_is_found(loaded):
     core, exchanges = loaded
     device = replace(core.device, zeroise=core.device.zeroise[:1])

@@ -145,6 +145,9 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
                 fresh.write("CONTROL", ABORT)
             if device.key_slots:
                 slots_used(driver, exchanges)
+            if not device.operands:  # what a job leaves that is not aborted
+                for exchange in job:
+                    _exchange(driver, exchange)
             left = driver.bus.cycles
             zeroised(driver, fresh, job)
         elif isinstance(driver, PacketDriver):

@@ -82,12 +82,17 @@ def engine_messages(
     def storing(numbers: int) -> int:
         return numbers * (run.store_cycles + _STEPS)
 
+    def passes(number: int) -> int | None:
+        return 1 if layout.counted and layout.programs[number].passes else None
+
+    def products(number: int) -> int:
+        return layout.threads * layout.counting(number, passes(number)).products
+
     def job(number: int) -> Sent:
         program = layout.programs[number]
         reading = len(program.answers) * (run.read_cycles + subtracting + _STEPS) + storing(len(program.inputs))
-        passes = 1 if layout.counted and program.passes else None
         own = layout.threads * reading + layout.answer_words(number) * _STEPS
-        each = cycles(number, passes) + machines * own
+        each = cycles(number, passes(number)) + machines * own
         return Sent(1 + number, head(number, whole=False), zeros=True, cycles=each)
 
     cut = machines * storing(layout.threads * len(layout.programs[longest].inputs))
@@ -96,7 +101,12 @@ def engine_messages(
     constants = layout.constants + len(layout.offset_multiples) + len(layout.conditional_subtracts)
     loading = load.cycles + _STEPS * len(load.words) if load else 0
     yield setup_sent(fitted, setup, storing(constants) + loading)
-    yield from map(job, covering(layout.programs, lambda k: job(k).cycles))
+    chosen = covering(layout.programs, lambda k: job(k).cycles)
+    yield from map(job, chosen)
+    # results and their destinations wait in places that products take by turns
+    places = max(2 * (fitted.places + contract.timing.in_flight), run.destinations)
+    for _ in range(-(-places // products(chosen[-1])) - 1):
+        yield job(chosen[-1])
 
 
 def refilled(messages: Sequence[Sent], commands: Sequence[Command], words: int) -> tuple[Sent, ...]:

@@ -79,6 +79,11 @@ class Sequencer(wiring.Component):
             **({"passes": In(COUNT_BITS)} if layout.counted else {}), **({ALARM: Out(1)} if core.alarm else {}),
         })  # fmt: skip
 
+    @property
+    def destinations(self) -> int:
+        """Number of places in which addresses of results wait, by turns."""
+        return 0
+
     def cycles(self, program: int, passes: int | None = None) -> int:
         """Cycles from ``start`` until ``busy`` is low, independent of operands and digits. ``passes``: of the loop, the
         program's own by default. Raises UnsupportedError as `MicrocodeLayout.counting`."""
@@ -359,10 +364,13 @@ class DatapathSequencer(Sequencer):
             below = lines.line(unit.below, timing.delay - timing.least_delay, name="below")
         return sums[-1], sums[-2], trims[-2] & ~below, place
 
+    @property
+    def destinations(self) -> int:
+        return 1 << (self.timing.write // self.timing.issue_cycles + 3).bit_length()
+
     def _destinations(self, m: Module, push: Value, place: Value, pop: Value) -> Signal:
         """A FIFO of the destinations of products; return the next one. Products are at least an issue slot apart."""
-        timing = self.timing
-        depth = 1 << (timing.write // timing.issue_cycles + 3).bit_length()
+        depth = self.destinations
         m.submodules.places = places = memory.Memory(shape=len(place), depth=depth, init=[])
         write, read = places.write_port(), places.read_port(domain="comb")
         first, end = (Signal(range(depth), name=n) for n in ("first_place", "end_place"))
