@@ -142,7 +142,7 @@ def _phases(net: Netlist, claim: Claim, fixed: Mapping[str, Bits], full: bool) -
     run, seen, found = _Run(net, Integers(), claim, full, {}, fixed), dict[Bits, list[Bits]](), list[Start]()
     run.prepare()
     for phase in range(claim.interval):
-        control, state = run.core.state()
+        control, state = run.core.contents()
         earlier = seen.setdefault(control, [])
         if not any(all(a is None or a == b for a, b in zip(one, state, strict=True)) for one in earlier):
             earlier.append(state)
@@ -343,7 +343,7 @@ class _Run:
             self.idle()
         if self._known:
             core.fill()
-        data = self._any()
+        data: Mapping[str, Bits] = self._any()
         end = _PATIENCE * (claim.latency + claim.interval * (mine + 1))
         for cycle in range(end):
             offer = self._full or not offered

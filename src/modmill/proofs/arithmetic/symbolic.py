@@ -156,7 +156,7 @@ class Symbolic:
         values = self._values
         return tuple(values.get(b) for b in nets)
 
-    def state(self) -> tuple[Bits, Bits]:
+    def contents(self) -> tuple[Bits, Bits]:
         """What registers of control have, then what all registers and memories have."""
         every = [self.bits(cell.output) for cell in self._registers]
         every += [word for memory in self._memories.values() for word in memory.words]
