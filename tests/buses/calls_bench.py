@@ -280,7 +280,7 @@ class _Library:
         for name, hook in zip(("bus_read", "bus_write"), self.kept, strict=True):
             ctypes.c_void_p.in_dll(library, name).value = ctypes.cast(hook, ctypes.c_void_p).value
         driver = [("base", ctypes.c_void_p), ("patience", ctypes.c_uint32), ("failed", ctypes.c_int)]
-        driver += [("key", ctypes.c_uint32), ("_", ctypes.c_uint32)] * bool(core.key_slots)  # with the padding
+        driver += [("key", ctypes.c_uint32), ("_", ctypes.c_uint32)] * bool(getattr(core, "key_slots", 0))  # padded
         self.engine = structure(*driver, *fields)()
         assert self.call("engine_open", None) == 0
 

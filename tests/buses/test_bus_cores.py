@@ -282,7 +282,8 @@ def test_the_page_has_the_rows():
 
 
 def test_fronts_for_axi4_lite_are_small():
-    fronts = [row for row in read(ROOT / "results" / "buses.jsonl") if row.about["bus"] == "axi4-lite"]
+    rows = read(ROOT / "results" / "buses.jsonl")
+    fronts = [row for row in rows if row.about["bus"] == "axi4-lite" and "key_slots" not in row.about]
     assert fronts and [row.about for row in fronts if row.values["front"]["lut"] > 600] == []
 
 
