@@ -36,7 +36,7 @@ FRONTS = {
     "slower": ("ahb-lite", 1, True, 16180), "faster": ("axi4-lite", 3, False, 6180),
 }  # fmt: skip
 """Fronts of the stub: bus, machines, whether each slot has its own setup, the period of a separate clock."""
-LONG = {"slower", "faster"}
+LONG = ("three", "shared", "slower", "faster")
 
 
 @pytest.fixture(scope="module")
