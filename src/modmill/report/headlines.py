@@ -46,6 +46,7 @@ OPERATIONS = (
     ("Ed25519, multiple of the base point", Work("ecc", "Ed25519", "multiply-base", 253), DSP, "ed25519-core"),
     ("Ed25519, multiple of the base point", Work("ecc", "Ed25519", "multiply-base", 253), RATE, "ed25519-array"),
     ("Ed25519, sum of two multiples", Work("ecc", "Ed25519", "multiply-two", 253), DSP, "ed25519-verify"),
+    ("Ed25519, sum of two multiples", Work("ecc", "Ed25519", "multiply-two", 253), RATE, "ed25519-verify-array"),
     ("RSA-2048 private operation (two powers of 1,024 bits with CRT)", Work("rsa", "1024", "power", 1024), RATE,
      "rsa-core"),
 )  # fmt: skip
