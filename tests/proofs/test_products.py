@@ -65,31 +65,20 @@ def test_products_are_proved(case):
     assert outcome.open[0].startswith("congruence")
 
 
-MUTATED = [
-    ("multistep", "13", {}), ("mcivor", "13", {}), ("tenca-koc", "13", {}), ("orup", "29", {}), ("iddmm", "2^13-1", {}),
-    ("solinas", "2^61-1", {}), ("wide", "2^61-1", {}), ("radix64k-mul", "2^13-1", {}), ("karatsuba", "2^61-1", {}),
-    ("pseudo-mersenne", "2^31-1", {}), ("montgomery-array", "2^31-1", {"loadable": False}),
-    ("orup", "2^13-1", {"loadable": True}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("case", "count"),
-    [(("iddmm", "2^61-1", {}), 4), *(pytest.param(case, 110, marks=pytest.mark.long) for case in MUTATED)],
-    ids=lambda case: "-".join([*case[:2], *case[2]]) if isinstance(case, tuple) else str(case),
-)
-def test_no_wrong_mutant_is_proved(case, count, tmp_path):
-    design, modulus, settings = case
-    core = build(design, modulus, "native", **settings)
+def test_no_wrong_mutant_is_proved(tmp_path):
+    core = build("iddmm", "2^61-1", "native")
     subject = Subject.read(core.write(tmp_path / "core", check=False))
-    mutated = mutate(core.verilog, core.top, count, 2)
+    mutated = mutate(core.verilog, core.top, 4, 2)
     check, net, claim = subject.check(mutated.verilog), Netlist(mutated.module), claim_of(core)
     ports = len(mutated.module["ports"][ENABLES]["bits"])
-    wrong = [number for number in range(len(mutated.mutants) + 1) if check(number, SHORTLY)]
-    assert 0 not in wrong and len(wrong) > count / 2 and len(mutated.mutants) >= min(count, 100)
-    for number in (0, *wrong):
+    states = []
+    for number in range(len(mutated.mutants) + 1):
         fixed = {ENABLES: tuple(int(k == number != 0) for k in range(ports))}
-        assert prove_products(net, claim, fixed=fixed).state == ("OPEN" if number else "PROVED"), number
+        proof = prove_products(net, claim, fixed=fixed)
+        states.append((proof.state, bool(check(number, SHORTLY))))
+    assert states[0] == ("PROVED", False)
+    assert ("PROVED", True) not in states[1:]
+    assert states.count(("OPEN", True)) > 1
 
 
 @pytest.mark.parametrize(
