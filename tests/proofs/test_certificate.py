@@ -17,7 +17,9 @@ from modmill.cores.multiplier.build import RECORD, build
 from modmill.cores.multiplier.check import proof_differences, record_differences, text_differences
 from modmill.cores.multiplier.folder import Folder
 from modmill.cores.proofs.proof import prove, recheck
+from modmill.proofs.arithmetic.full_adders import _Adders
 from modmill.proofs.arithmetic.products import prove_products, starts
+from modmill.proofs.checker.circuit import _Gates
 from modmill.proofs.checker.recheck import RefusedError
 from modmill.proofs.checker.replay import check_runs
 from modmill.proofs.netlist import Netlist
@@ -195,6 +197,21 @@ def test_another_netlist_or_claim_is_refused(mcivor):
         else:  # a carry that is always 0: the core is still right
             assert prove_products(Netlist(deepcopy(other)), claimed, some=[first]).state == "PROVED", name
     assert tried > 10
+
+
+def test_nets_that_are_alike_are_one_net_in_chains_and_loops():
+    """A chain longer than Python recurses, made twice; a net that uses another operand of its gate; a loop."""
+    count, plain = 3000, {"A_SIGNED": "0", "B_SIGNED": "0"}
+    made = [(way * 10**5 + k, (way * 10**5 if k else 0) + k, 10**6 + k) for way in (1, 2) for k in range(count)]
+    nets = [(y + 1, a, b) for y, a, b in made]
+    nets += [(11, 1, 2), (12, 11, 1), (13, 12, 11), (21, 1, 2), (22, 21, 1), (23, 21, 22), (31, 31, 5)]
+    cells = {
+        f"g{y}": {"type": "$and", "connections": {"A": [a], "B": [b], "Y": [y]}, "parameters": plain}
+        for y, a, b in nets
+    }
+    for first in (_Adders(cells)._net, _Gates(cells).first):
+        assert first(10**5 + count) == first(2 * 10**5 + count) != first(10**5 + count - 1)
+        assert first(13) == first(23) != first(12) and first(31) == 31
 
 
 def test_the_checker_imports_nothing_of_the_prover():

@@ -53,15 +53,22 @@ class _Adders:
         return _needed(made, used)
 
     def _net(self, bit: Any) -> Any:
-        """The first net that is the same as this one."""
-        if bit not in self._names:
-            name = bit
-            if bit in self._gates:
-                type_, *of = self._gates[bit]
-                nets = list(map(self._net, of))
-                name = self._first.setdefault((type_, *(sorted(nets, key=str) if type_ in _GATES else nets)), bit)
-            self._names[bit] = name
-        return self._names[bit]
+        """The first net that is the same as this one; without recursion, since chains of gates may be long. In a loop
+        of gates a net is only itself."""
+        names, seen, stack = self._names, set[Any](), [bit]
+        while stack:
+            at = stack[-1]
+            type_, *of = self._gates.get(at, ("",))
+            before = [net for net in of if net not in names]
+            if before and at not in names and at not in seen:
+                seen.add(at)
+                stack += before
+                continue
+            stack.pop()
+            nets = [names.get(net, net) for net in of]
+            key = type_, *(sorted(nets, key=str) if type_ in _GATES else nets)
+            names.setdefault(at, self._first.setdefault(key, at) if type_ else at)
+        return names[bit]
 
     def _word(self, bits: Iterable[Any]) -> _Word:
         return tuple(map(self._net, bits))

@@ -116,15 +116,21 @@ class _Gates:
         self._first: dict[Any, Any] = {}
 
     def first(self, net: Any) -> Any:
-        """The net that stands for this one."""
-        if net not in self._first:
-            same = net
-            if net in self._of:
-                type_, *of = self._of[net]
-                nets = list(map(self.first, of))
-                key = type_, *(nets if type_ == "$mux" else sorted(nets, key=str))
-                same = self._alike.setdefault(key, net)
-            self._first[net] = same
+        """The net that stands for this one; in a loop it is itself."""
+        stack, begun = [net], set[Any]()
+        while stack:
+            at = stack.pop()
+            if at in self._first:
+                continue
+            type_, *of = self._of.get(at, ("",))
+            todo = [b for b in of if b not in self._first]
+            if todo and at not in begun:
+                begun.add(at)
+                stack += [at, *todo]
+                continue
+            nets = [self._first.get(b, b) for b in of]
+            key = type_, *(nets if type_ == "$mux" else sorted(nets, key=str))
+            self._first[at] = self._alike.setdefault(key, at) if type_ else at
         return self._first[net]
 
     def value(self, net: Any, given: dict[Any, int], depth: int = 4) -> int:
