@@ -150,14 +150,14 @@ def zeroised_engine(made):
 
 @pytest.mark.long
 @pytest.mark.parametrize("design", [design.name for design in DESIGNS])
-@pytest.mark.parametrize("kind", ["powers", "circuit", "ladder", "multiply"])
+@pytest.mark.parametrize("kind", ["powers", "circuit", "ladder", "multiply", "checked"])
 def test_every_engine_is_zeroised(kind, design):
     try:
         if kind in ("powers", "circuit"):
             made = (engine if kind == "powers" else circuit_engine)(design, width=64, bits=17, bus="apb")
         else:
             curve = montgomery(251) if kind == "ladder" else weierstrass(251, -3)
-            made = ecc(curve, design, threads=2, bus="apb")
+            made = ecc(curve, design, threads=2, bus="apb", check_result=kind == "checked")
     except UnsupportedError as error:
         pytest.skip(str(error))
     assert zeroised_engine(made)

@@ -364,15 +364,15 @@ class JobControl(wiring.Component):
             with m.If(self._accepted):
                 m.d.sync += stored.eq(value)
         m.d.comb += self._counted.eq(kept["counted"])
-        bits = len(kept["most"])
+        bits = len(most := kept["most"])
         first, second, begun, fresh = (Signal(name=name) for name in ("at_count", "at_repeat", "begun", "fresh"))
         each, machines = shape.threads // self._device.machines, self._device.machines
         threads, varying = Signal(range(each + 1), name="threads"), Signal(self._thread_bits, name="varying")
         data = self.data[: self._low_bits]  # of the bus: what the script sends is right
         low = data[:bits]
-        wrong = self._high | later(
-            m, (data[bits:] != 0) | ((low == 0) & kept["most"].any()) | (low > kept["most"]), "wrong_count"
-        )
+        largest = isinstance(most, Const) and most.value == (1 << bits) - 1  # no count of these bits is above it
+        above = (data[bits:] != 0) | (Const(0) if largest else low > most)
+        wrong = self._high | later(m, above | ((low == 0) & most.any()), "wrong_count")
         computed = later(m, (self._data[:bits] * shape.times + kept["plus"]) >> shape.shift, "computed")
         differs = self._high | later(m, data != varying, "differs")
         within = self._machine.ongoing("OPEN") & kept["counted"]

@@ -369,7 +369,8 @@ class BuiltEngine(ABC):
         sample = self._sample
         cycles = lambda program, passes: sample.cycles(program, passes) + self.waits  # noqa: E731
         return tuple(engine_messages(
-            self.fitted, self.layout, sample.sequencer, cycles, self.commands, self._first_setup.words[1:], self.cores
+            self.fitted, self.layout, sample.sequencer, cycles, self.commands,
+            self.layout.modulus(self.contract), self.cores,
         ))  # fmt: skip
 
     @cached_property

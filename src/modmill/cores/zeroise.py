@@ -24,12 +24,11 @@ _STEPS = 16
 """Most cycles of a coprocessor between two numbers of a message or an answer, besides their words and accesses."""
 
 
-def setup_sent(fitted: DesignInstance, setup: Sequence[int], cycles: int) -> Sent:
-    """The message that overwrites a modulus and constants, of which ``setup`` is one of the modulus that a core is made
-    for: zeros, except where a table is written at addresses that follow from the modulus, which needs an odd one."""
-    if isinstance(fitted, Radix64K):
-        return Sent(0, tuple(setup), cycles=cycles)
-    return Sent(0, zeros=True, cycles=cycles)
+def setup_sent(fitted: DesignInstance, modulus: Sequence[int], cycles: int) -> Sent:
+    """The message that overwrites a modulus and constants: zeros. A table that is written at addresses that follow from
+    the modulus needs an odd one, so there the message begins with ``modulus``: the words that load the modulus that the
+    core is made for, none if it is built in."""
+    return Sent(0, tuple(modulus) if isinstance(fitted, Radix64K) else (), zeros=True, cycles=cycles)
 
 
 def _slots(program: Program, *, always: bool) -> set[int]:
@@ -64,11 +63,11 @@ def _needless(programs: Sequence[Program], chosen: Sequence[int], number: int) -
 
 def engine_messages(
     fitted: DesignInstance, layout: MicrocodeLayout, run: Sequencer, cycles: Callable[[int, int | None], int],
-    commands: Sequence[Command], setup: Sequence[int], machines: int = 1,
+    commands: Sequence[Command], modulus: Sequence[int], machines: int = 1,
 ) -> Iterator[Sent]:  # fmt: skip
     """The messages for a coprocessor: one that overwrites all digits, whose job is aborted at its start; one that
     overwrites modulus and constants; jobs that overwrite the slots. ``cycles``: of a job, by program and passes of its
-    loop. ``setup``: as of `setup_sent`. ``machines``: number of machines, whose words come one after another."""
+    loop. ``modulus``: as of `setup_sent`. ``machines``: number of machines, whose words come one after another."""
     contract = layout.contract
     longest = max(range(len(layout.programs)), key=layout.digit_words)
     subtracting = 2 * layout.rounds * layout.number_words * ROUND
@@ -100,7 +99,7 @@ def engine_messages(
     load = contract.load
     constants = layout.constants + len(layout.offset_multiples) + len(layout.conditional_subtracts)
     loading = load.cycles + _STEPS * len(load.words) if load else 0
-    yield setup_sent(fitted, setup, storing(constants) + loading)
+    yield setup_sent(fitted, modulus, storing(constants) + loading)
     chosen = covering(layout.programs, lambda k: job(k).cycles)
     yield from map(job, chosen)
     # results and their destinations wait in places that products take by turns
@@ -120,23 +119,24 @@ def refilled(messages: Sequence[Sent], commands: Sequence[Command], words: int) 
 
 
 def circuit_messages(
-    fitted: DesignInstance, commands: Sequence[Command], cycles: int, setup: Sequence[int]
+    fitted: DesignInstance, commands: Sequence[Command], cycles: int, modulus: Sequence[int]
 ) -> Iterator[Sent]:
-    """The messages for an engine on the circuit of powers, of which a job with one bit takes ``cycles``."""
+    """The messages for an engine on the circuit of powers, of which a job with one bit takes ``cycles``. ``modulus``:
+    as of `setup_sent`."""
     counted = commands[1].counted
     assert counted is not None
     yield Sent(1, (counted.most,), zeros=True, cut=True)
-    yield setup_sent(fitted, setup, cycles)
+    yield setup_sent(fitted, modulus, cycles)
     yield Sent(1, (1,), zeros=True, cycles=cycles)
 
 
 def multiplier_messages(
-    fitted: DesignInstance, contract: Contract, product: Command, setup: Sequence[int]
+    fitted: DesignInstance, contract: Contract, product: Command, modulus: Sequence[int]
 ) -> Iterator[Sent]:
-    """The messages for a multiplier: the modulus if it is loaded, and products of zeros in every place in which one can
-    be or wait. Forms other than ``native`` have more places, in front of it and behind it."""
+    """The messages for a multiplier: the modulus if it is loaded (as of `setup_sent`), and products of zeros in every
+    place in which one can be or wait. Forms other than ``native`` have more places, in front of it and behind it."""
     if contract.load:
-        yield setup_sent(fitted, setup, contract.load.cycles + _STEPS * len(contract.load.words))
+        yield setup_sent(fitted, modulus, contract.load.cycles + _STEPS * len(contract.load.words))
     timing = contract.timing
     for _ in range(2 * (fitted.places + timing.in_flight)):
         yield Sent(product.number, zeros=True, cycles=timing.latency + timing.interval + _STEPS * (1 + product.answer))

@@ -62,8 +62,12 @@ class CircuitLayout:
     def setup(self, contract: Contract) -> list[int]:
         """The message that loads a modulus and its constants."""
         radix = pow(contract.factor, -1, contract.p)
-        keys = contract.load.words if contract.load else ()
-        return [circuit.SETUP, *keys, *self.number(radix), *self.number(radix * radix % contract.p)]
+        modulus = self.modulus(contract)
+        return [circuit.SETUP, *modulus, *self.number(radix), *self.number(radix * radix % contract.p)]
+
+    def modulus(self, contract: Contract) -> list[int]:
+        """The words of the message of `setup` that load the contract's modulus; none if it is built in."""
+        return list(contract.load.words) if contract.load else []
 
     def power_job(self, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
         """The message for one (base, exponent); the exponent has ``bits`` bits (0: the maximum).
@@ -114,7 +118,7 @@ class CircuitCore(EngineCore):
     def zeroise(self) -> tuple[Sent, ...]:
         load = self.contract.load
         cycles = self.cycles(0, 1) + 2 * (load.cycles if load else 0)
-        return tuple(circuit_messages(self.fitted, self.commands, cycles, self._first_setup.words[1:]))
+        return tuple(circuit_messages(self.fitted, self.commands, cycles, self.layout.modulus(self.contract)))
 
     def _counted(self, program: int) -> Counted:
         lay = self.layout

@@ -322,15 +322,18 @@ class MicrocodeLayout:
                 )
             for slot, value in p.shared:
                 values[self.offsets[k] + slot] = value
-        out = [SETUP]
-        if load := contract.load:
-            for k in reversed(range(max(1, self.rounds))):
-                out += self._words(contract.p << k)
-            out += chain.from_iterable(words_of(w, self.key_words, self.word) for w in load.words)
         ports = [self.contract.operand.encode(value) for value in values]
         ports += [self._offset(multiple, contract.p) for multiple in self.offset_multiples]
-        ports += [multiple * contract.p for multiple in self.conditional_subtracts if load]
-        return [*out, *chain.from_iterable(map(self._words, ports))]
+        ports += [multiple * contract.p for multiple in self.conditional_subtracts if contract.load]
+        return [SETUP, *self.modulus(contract), *chain.from_iterable(map(self._words, ports))]
+
+    def modulus(self, contract: Contract) -> list[int]:
+        """The words of the message of `setup` that load the contract's modulus, its first ones; none if it is built
+        in."""
+        if contract.load is None:
+            return []
+        out = [word for k in reversed(range(max(1, self.rounds))) for word in self._words(contract.p << k)]
+        return [*out, *chain.from_iterable(words_of(w, self.key_words, self.word) for w in contract.load.words)]
 
     def _offset(self, offset_multiple: int, p: int) -> int:
         """The port value that a difference adds; with residues less 2^w - 1 in each, because ~b = 2^w - 1 - b."""
