@@ -76,6 +76,13 @@ def test_a_planted_leak_of_lockstep_is_found_with_its_path(pair, leak):
     assert len(found.path) > 1 and ("data" in found.path[0] or "word" in found.path[0])
 
 
+def test_a_reset_of_the_second_engine_that_begins_later_is_found(pair):
+    net = Netlist(copy.deepcopy(pair))
+    (late,) = net.module["netnames"]["compare.rst_late"]["bits"]
+    net.cells["second"]["connections"]["rst"] = [late]
+    assert locked_time(Netlist(net.module), "pair_engine").remains.startswith("the second engine gets another rst")
+
+
 def test_gates_from_an_engine_to_an_engine_are_found(pair):
     net = Netlist(copy.deepcopy(pair))
     pins = net.cells["first"]["connections"]

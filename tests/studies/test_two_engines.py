@@ -7,9 +7,13 @@ import re
 import pytest
 from toy import ANSWERS, TOP, UNCHECKED, WORDS
 
+from marks import long
 from modmill.contract import ALARM
-from modmill.engines.machine.lockstep import LATENCY, RESET_LATER, Lockstep, paired
-from modmill.flow.emit import netlist
+from modmill.cores.pair_check import PairReport, simulated
+from modmill.cores.rsa.check import messages
+from modmill.cores.rsa.machine import engine
+from modmill.engines.machine.lockstep import LATENCY, Lockstep, paired
+from modmill.flow.emit import netlist, without_initial_values
 from modmill.flow.library import Start
 from modmill.flow.words import WordSimulator
 from modmill.studies.attack.faults import Attacked, Fault
@@ -21,6 +25,13 @@ ENGINE = UNCHECKED.replace(f"module {TOP}(", "module pair_engine(").replace(", o
 
 def pair(block):
     return paired(block, ENGINE, top="pair", word=16)
+
+
+def later_reset(text):
+    """Planted: the reset of the second engine begins a cycle later."""
+    found, count = re.subn(r"assign b_rst = [^;]*;", "assign b_rst = rst_late;", text)
+    assert count == 1
+    return found
 
 
 def attacked(text):
@@ -65,12 +76,26 @@ def test_no_alarm_comes_of_what_registers_hold_at_power_up(whole):
             assert runner.run([]) == []
 
 
-@pytest.mark.parametrize("reset", [1, 1 + RESET_LATER])
-def test_a_reset_while_words_leave_must_reach_both_engines(block, reset):
-    """A reset of one cycle leaves the second engine's word behind, which raises the alarm."""
-    simulator = WordSimulator(pair(block), 16, top="pair")
+@pytest.mark.parametrize("reset", [1, 2])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_reset_while_words_leave_reaches_both_engines(block, reset, late):
+    """A reset of one cycle that begins later leaves the second engine's word behind, which raises the alarm."""
+    text = later_reset(pair(block)) if late else pair(block)
+    simulator = WordSimulator(text, 16, top="pair")
     runs = [simulator.run(WORDS, len(ANSWERS), start=Start(reset=reset, restart=k), timeout=300) for k in range(1, 60)]
-    assert all(run.words == list(ANSWERS) for run in runs) == (reset > 1)
+    assert all(run.words == list(ANSWERS) for run in runs) == (reset > 1 or not late)
+
+
+@pytest.mark.parametrize("late", [False, long(True)])
+def test_constants_of_both_engines_survive_the_power_up(late):
+    """With a later reset and some contents of registers at power-up, the second engine changes a constant in its block
+    RAM."""
+    core = engine("kbe", p=8819899567721, bits=44, window=2, threads=2, lockstep=True)
+    text = without_initial_values(later_reset(core.verilog) if late else core.verilog)
+    simulator = WordSimulator(text, core.word, top=core.top, instances=2, power_up=core.power_up)
+    report = PairReport("pair", "powers")
+    fault = next(simulated(core, messages(core, False), simulator, report, short=True), "")
+    assert report.judged and bool(fault) == late
 
 
 @pytest.mark.long

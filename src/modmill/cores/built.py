@@ -33,7 +33,7 @@ from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
-from modmill.engines.machine.lockstep import LATENCY, RESET_LATER, Lockstep, engine_module, paired
+from modmill.engines.machine.lockstep import LATENCY, Lockstep, engine_module, paired
 from modmill.engines.machine.sequencer import DatapathSequencer
 from modmill.engines.machine.slot_sequencer import SlotSequencer
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
@@ -261,9 +261,8 @@ class BuiltEngine(ABC):
 
     @property
     def power_up(self) -> int:
-        """Minimum cycles of the first reset after power-up, as the multiplier requires; in lockstep one more, and of
-        every reset."""
-        return self.contract.power_up + (RESET_LATER if self.lockstep else 0)
+        """Minimum cycles of the first reset after power-up, as the multiplier requires; in lockstep of every reset."""
+        return self.contract.power_up
 
     @cached_property
     def _simulator(self) -> WordSimulator:

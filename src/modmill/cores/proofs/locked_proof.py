@@ -7,7 +7,8 @@ those that are equal in two runs with the same pauses, resets and header words, 
 the same only if they come from the same bit of a word. In each state, with all values of what steers the module, and
 with any words, is shown
 
-    delay       the second engine gets in each cycle what the first one got in the cycle before
+    delay       the second engine gets in each cycle what the first one got in the cycle before, and the reset also in
+                the cycle in which the first one gets it
     words       the first engine takes and gives exactly the words at the ports, in cycles that are equal in both runs
     handshake   i_ready, o_valid and o_last are equal in both runs
     alarm       o_alarm is 0
@@ -15,9 +16,9 @@ with any words, is shown
 and that no gates lead from what an engine gives to what one gets in the same cycle.
 
 Taken from the engines is that their handshake is equal in both runs, which `engine_proof` shows, and that the second
-engine gives in each cycle what the first one gave in the cycle before: both are one module, and have been reset. Until
-both have been, any words come from them; each reset is as long as that needs, and no word comes from the first engine
-when its own reset is over, which `sent_in_reset` shows.
+engine gives in each cycle what the first one gave in the cycle before: both are one module, and have been reset. While
+the second one is in reset, anything comes from it, but no word when the reset has lasted as long as it needs, which
+`sent_in_reset` shows for both.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ _TAKEN = ("rst", "i_valid", "o_ready", "i_data")
 _STEERING = ("rst", "o_ready", "o_valid")
 """What steers the module, each of whose values is followed: the reset, o_ready outside, o_valid of the first engine."""
 _HANDSHAKE = ("i_ready", "o_valid", "o_last while o_valid is 1", ALARM)
+_LATE, _NO_WORD, _ANYTHING = "what came from the first engine a cycle ago", "no word", "anything"
+"""What comes from the second engine: while neither is in reset, at the end of its reset, and before."""
 _MOST = 20_000
 """Most states that are visited."""
 Kind = int | tuple[bool, int]
@@ -57,8 +60,8 @@ class LeakError(Exception):
 
 
 def locked_time(net: Netlist, engine: str, power_up: int = 1) -> ConstantTime:
-    """Prove it of a netlist in which two modules ``engine`` are cells, after a reset of ``power_up`` cycles and one
-    more, with resets as long or longer at any time.
+    """Prove it of a netlist in which two modules ``engine`` are cells, after a reset of ``power_up`` cycles, with
+    resets as long or longer at any time.
 
     Raises ValueError if the netlist has other cells or ports, or a clock besides clk."""
     require_clock(net)
@@ -125,7 +128,8 @@ class _Joined(Symbolic):
     # ---- states
 
     def _named(self, found: Sequence[Bit]) -> State:
-        """Bits as a state: unknown ones numbered in their order; those of which no more is known may differ."""
+        """Bits as a state: unknown ones numbered in their order, equal ones alike; those of which no more is known may
+        differ."""
         numbers: dict[Hashable, int] = {}
         state: list[Kind] = []
         for at, bit in enumerate(found):
@@ -133,7 +137,7 @@ class _Joined(Symbolic):
             if isinstance(kind, int):
                 state.append(kind)
                 continue
-            key: Hashable = kind if kind is not None else ("alone", at)
+            key: Hashable = kind if kind is not None else ("alone", at if bit is None else bit)
             state.append((kind is None or kind[0], numbers.setdefault(key, len(numbers))))
         return tuple(state)
 
@@ -141,14 +145,15 @@ class _Joined(Symbolic):
         """Visit all states. Raises LeakError if something is not as stated."""
         width = sum(len(self._at[_FIRST][port]) for port in (*_GIVEN, *_TAKEN))
         state: State = tuple((True, k) for k in range(len(self._held) + width))
-        for late in range(power_up + 1):
-            state = self._after(state, {"rst": 1, **({"o_valid": 0} if late == power_up else {})}, started=False)
-        first = state, power_up + 1
+        for _ in range(power_up):
+            state = self._after(state, {"rst": 1}, _ANYTHING, started=False)
+        first = state, power_up
         todo, seen = [first], {first}
         while todo:
             state, reset = todo.pop()
             for steering in self._steering(reset, power_up):
-                found = self._after(state, steering), min(reset + 1, power_up + 1) * steering["rst"]
+                second = _LATE if reset == steering["rst"] == 0 else _NO_WORD if reset == power_up else _ANYTHING
+                found = self._after(state, steering, second), min(reset + 1, power_up) * steering["rst"]
                 if found not in seen:
                     seen.add(found)
                     todo.append(found)
@@ -156,17 +161,17 @@ class _Joined(Symbolic):
                 raise ValueError(f"the module that compares has more than {_MOST:,} states")
 
     def _steering(self, reset: int, power_up: int) -> Iterator[dict[str, int]]:
-        """All values of what steers the module, after so many cycles of a reset: it lasts at least ``power_up`` cycles
-        and one more, and no word comes from the first engine when it has lasted ``power_up``."""
+        """All values of what steers the module, after so many cycles of a reset: it lasts at least ``power_up`` cycles,
+        and then no word comes from the first engine while it goes on."""
         for k in range(1 << len(_STEERING)):
             found = {name: k >> at & 1 for at, name in enumerate(_STEERING)}
-            lasts, quiet = 0 < reset <= power_up, reset >= power_up
+            lasts, quiet = 0 < reset < power_up, reset == power_up
             if (found["rst"] or not lasts) and not (found["rst"] and quiet and found["o_valid"]):
                 yield found
 
-    def _after(self, state: State, steering: dict[str, int], *, started: bool = True) -> State:
-        """The state after a cycle. ``started``: whether the second engine follows the first one, so that this cycle is
-        one of those of the statement."""
+    def _after(self, state: State, steering: dict[str, int], second: str, *, started: bool = True) -> State:
+        """The state after a cycle. ``second``: what comes from the second engine. ``started``: whether the engines have
+        been reset, so that this cycle is one of those of the statement."""
         count = len(self._held)
         self._last = len(state)
         bits = tuple(self._bit(kind) for kind in state)
@@ -183,15 +188,18 @@ class _Joined(Symbolic):
         }  # fmt: skip
         for engine in (_FIRST, _SECOND):
             for port in _GIVEN:
-                new = self._fresh(free or port == "o_data", len(self._at[engine][port]))
-                self.ports[f"{engine}.{port}"] = before[port] if engine == _SECOND and started else new
+                differs = free or port == "o_data" or (engine == _SECOND and second != _LATE)
+                new = self._fresh(differs, len(self._at[engine][port]))
+                self.ports[f"{engine}.{port}"] = before[port] if engine == _SECOND and second == _LATE else new
             if ALARM in self._at[engine]:
                 self.ports[f"{engine}.{ALARM}"] = (0,)
         if "o_valid" in known:
             self.ports[f"{_FIRST}.o_valid"] = known["o_valid"]
+        if second == _NO_WORD:
+            self.ports[f"{_SECOND}.o_valid"] = (0,)
         self.settle()
         if started:
-            self._check(before)
+            self._check(before | ({"rst": (1,)} if steering["rst"] else {}))
         given = [bit for port in _GIVEN for bit in self.ports[f"{_FIRST}.{port}"]]
         taken = [bit for port in _TAKEN for bit in self._pin(_FIRST, port)]
         self.clock()
@@ -246,8 +254,8 @@ class _Joined(Symbolic):
 
 
 def _opened(net: Netlist, engine: str) -> dict[str, dict[str, list[Any]]]:
-    """Take both engines out; what they give become ports. Returns the nets at the ports of each one. Raises ValueError
-    if there are not two."""
+    """Take both engines out; what they give and get become ports. Returns the nets at the ports of each one. Raises
+    ValueError if there are not two."""
     cells = {name: cell for name, cell in net.cells.items() if cell["type"] == engine}
     others = {cell["type"] for name, cell in net.cells.items() if name not in cells and cell["type"][0] != "$"}
     if set(cells) != {_FIRST, _SECOND} or others:
@@ -262,5 +270,7 @@ def _opened(net: Netlist, engine: str) -> dict[str, dict[str, list[Any]]]:
         for port in (*_GIVEN, ALARM):
             if port in pins:
                 net.module["ports"][f"{name}.{port}"] = {"direction": "input", "bits": pins[port]}
+        for port in _TAKEN:
+            net.module["ports"][f"{name}.{port}"] = {"direction": "output", "bits": pins[port]}
         found[name] = pins
     return found

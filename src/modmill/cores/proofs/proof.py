@@ -21,7 +21,7 @@ from modmill.cores.proofs.engine_noted import note_engine
 from modmill.cores.proofs.engine_proof import CIRCUIT_HEADERS, HEADERS, circuit_time, machine_time, router_time
 from modmill.cores.proofs.engine_theorem import class_of, operations_of
 from modmill.cores.proofs.locked_proof import locked_time, sent_in_reset
-from modmill.engines.machine.lockstep import RESET_LATER, engine_module
+from modmill.engines.machine.lockstep import engine_module
 from modmill.engines.theorem.parts import Part
 from modmill.flow import tools
 from modmill.flow.emit import digest
@@ -386,10 +386,9 @@ def _machines(verilog: str, top: str, record: Mapping[str, Any], file: Path) -> 
         raise ValueError(f"{file}: 'cores' or 'power_up_reset' is malformed")
     circuit, locked = record.get("circuit") is True, record["options"].get("lockstep") is True
     whole, top = top, engine_module(top) if locked else top
-    own = max(1, power_up - RESET_LATER) if locked else power_up
     machine, router = (top, None) if cores == 1 else (f"{top}_core", f"{top}_router")
     net = Netlist.read(verilog, machine)
-    found = {machine: (circuit_time if circuit else machine_time)(net, own)}
+    found = {machine: (circuit_time if circuit else machine_time)(net, power_up)}
     sends = net
     if router:
         sends = Netlist.read(verilog, router)
@@ -397,10 +396,10 @@ def _machines(verilog: str, top: str, record: Mapping[str, Any], file: Path) -> 
         whole_of = Netlist.read(verilog, top, f"{machine} {router}")
         found[top] = cluster_time(whole_of, {machine: net, router: sends})
     if locked:
-        joined = locked_time(Netlist.read(verilog, whole, top), top, own)
-        found[whole] = replace(joined, remains=joined.remains or sent_in_reset(sends, own))
+        joined = locked_time(Netlist.read(verilog, whole, top), top, power_up)
+        found[whole] = replace(joined, remains=joined.remains or sent_in_reset(sends, power_up))
     but = ", except on header words" + (" and on exponents of jobs of variable time" if circuit else "")
     headers = _HEADERS.format(states=_listed(CIRCUIT_HEADERS if circuit else HEADERS))
-    where = {_PUBLIC_BITS: circuit, _LOCKED[0].format(own + RESET_LATER): locked, _LOCKED[1]: locked}
+    where = {_PUBLIC_BITS: circuit, _LOCKED[0].format(power_up): locked, _LOCKED[1]: locked}
     assumed = (headers, *(line for line, holds in where.items() if holds))
     return _Machines(found, but, assumed, net)

@@ -6,10 +6,11 @@
     words i -> 1 cycle -> second engine -> word of the second -> equal?
 
 The second engine gets all inputs one cycle later, so that one glitch of the clock meets two different states, and so
-that synthesis finds no equal registers to merge. In each cycle its ready and valid, and its data if valid, are compared
-with those of the first one a cycle ago. A word waits in two registers, one from each engine, and `o_valid` is high only
-while they are equal. Any difference raises `o_alarm` until the reset, and no word enters or leaves any more. The alarm
-is held twice, complemented: if the two disagree, that is an alarm too.
+that synthesis finds no equal registers to merge. Its reset begins with that of the first one, because what registers
+hold at power-up must not change its memories, and ends one cycle later. In each cycle its ready and valid, and its data
+if valid, are compared with those of the first one a cycle ago. A word waits in two registers, one from each engine, and
+`o_valid` is high only while they are equal. Any difference raises `o_alarm` until the reset, and no word enters or
+leaves any more. The alarm is held twice, complemented: if the two disagree, that is an alarm too.
 
 A fault in one register of either engine or of this block therefore releases no wrong word. Faults outside are not seen:
 what arrives wrong at i is computed on, and what leaves right at o may be changed later. Two faults that change both
@@ -31,9 +32,6 @@ from modmill.rtl.delay import later
 
 LATENCY = 2
 """Cycles from a word at the first engine's output to the same word at o."""
-RESET_LATER = 1
-"""Cycles by which the reset of the second engine is later. A reset must be longer by as many: a word that an engine
-sends in a shorter one would be compared with none, which is an alarm."""
 _QUIET = 2
 """Cycles after a reset in which nothing is compared: registers without a reset differ until it has passed."""
 
@@ -87,7 +85,7 @@ class Lockstep(wiring.Component):
         )}  # fmt: skip
         m.d.comb += [
             self.b_valid.eq(late["a_valid"]), self.b_data.eq(late["a_data"]), self.y_ready.eq(late["x_ready"]),
-            self.b_rst.eq(late["rst"]),
+            self.b_rst.eq(late["rst"] | self.rst_now),
         ]  # fmt: skip
         taken = self.o_valid & self.o_ready
         for (word, last, there), name in zip(held, "xy", strict=True):
