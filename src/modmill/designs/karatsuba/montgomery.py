@@ -393,7 +393,7 @@ class Machine(QuotientMachine):
 
     def _modulus(self, m: Module, subtract: ConditionalSubtract) -> None:
         if isinstance(tables := self._tables, LoadedTables):
-            place, word = tables.port
+            place, word = tables.port(MODULUS_DIGIT)
             m.d.comb += [
                 subtract.w_enable.eq(tables.written(MODULUS_DIGIT)), subtract.w_digit.eq(place), subtract.w_d.eq(word),
             ]  # fmt: skip

@@ -15,6 +15,9 @@ from modmill.rtl.delay import later
 ROUND = 4
 """Cycles between shifts of a comparison or subtraction: word at the port, registers for it and the word of p,
 difference, shift."""
+SHORT = 16
+"""Most words of p that one distributed RAM holds. The address of longer ones has a register, for which the cycles
+between shifts have room."""
 
 
 class NumberRegister(wiring.Component):
@@ -77,7 +80,8 @@ class NumberRegister(wiring.Component):
         minuend = later(m, register.number[:word], "minuend")
         difference = Signal(word + 1, reset_less=True)
         first = Signal(range(max(2, depth)))
-        m.d.comb += read.addr.eq(first + turn)
+        place = first + turn
+        m.d.comb += read.addr.eq(place if words <= SHORT else later(m, place, "modulus_place"))
         m.d.sync += difference.eq(minuend - subtrahend - borrow)
         with m.If(comparing):
             m.d.comb += entering.eq(register.number[:word])
