@@ -198,6 +198,16 @@ def test_a_fault_in_a_core_fails_its_self_test(loaded):
         self_tested(BusDriver(device, BusSimulator(edited, device, bus)))
 
 
+def test_a_self_test_compares_the_answers_of_all_programs():
+    made, bus = circuit_engine("radix64k-mul", width=64, bits=80, bus="apb"), find_bus("apb")
+    *first, last = made.device.selftest
+    assert [message.command for message in first] == [0, 1] and last.command == 2
+    device = replace(made.device, selftest=(*first, replace(last, answer=(last.answer[0] ^ 1, *last.answer[1:]))))
+    simulator = BusSimulator(whole(device, bus, made.verilog), device, bus)
+    with pytest.raises(BusFault, match="self-test fails"):
+        self_tested(driver_of(device, bus, simulator))
+
+
 @pytest.mark.parametrize("kind", [engine, circuit_engine])
 def test_an_engine_behind_a_bus(kind):
     made = kind("mcivor" if kind is engine else "radix64k-mul", width=64, bits=80, bus="axi4-lite")

@@ -332,25 +332,28 @@ class BuiltEngine(ABC):
 
     @cached_property
     def selftest(self) -> tuple[Sent, ...]:
-        """The first SETUP message and the last job of the first program after it, with its answer; nothing for numbers
-        that are not binary, whose words are not known, and for more words than a front holds."""
+        """The first SETUP message and, of each program, the last job after it, with its answer: the first jobs whose
+        words a front holds, nothing if that is none. Nothing for numbers that are not binary, whose words are not
+        known."""
         if not self.layout.binary:
             return ()
-        setup, job = Sent(0), None
+        setup, jobs = Sent(0), dict[int, Message]()
         for message in self.messages_for_bus():
-            if not message.results:
-                if job is not None:
-                    break
-                setup = Sent(message.words[0], tuple(message.words[1:]))
-            elif message.program:
+            if message.results:
+                jobs[message.program] = message
+            elif jobs:
                 break
             else:
-                job = message
-        assert job is not None
-        answer = [word for run in job.results for x in run for word in self.layout.number(x)]
-        head, part = self._parts(job.words)
-        sent = setup, Sent(head[0], head[1:], part, answer=tuple(answer))
-        return sent if sum(len((*e.words, *e.part, *e.answer)) for e in sent) <= KNOWN_WORDS else ()
+                setup = Sent(message.words[0], tuple(message.words[1:]))
+        sent, words = [setup], len(setup.words)
+        for _, job in sorted(jobs.items()):
+            answer = tuple(word for run in job.results for x in run for word in self.layout.number(x))
+            head, part = self._parts(job.words)
+            words += len(job.words) - 1 + len(answer)
+            if words > KNOWN_WORDS:
+                break
+            sent.append(Sent(head[0], head[1:], part, answer=answer))
+        return tuple(sent) if len(sent) > 1 else ()
 
     def _parts(self, job: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The words of a job that several machines have in common, and those that each has of its own."""
