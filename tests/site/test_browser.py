@@ -13,6 +13,7 @@ import pytest
 from axe_core_python import base as axe
 from selenium import webdriver
 
+from marks import long
 from modmill.designs import DESIGNS
 from modmill.report.engine_rows import measured_engines
 from modmill.report.pages import NAVIGATION
@@ -32,10 +33,21 @@ USUAL = ("hbe", "sor-2m", "tenca-koc", "channel-reduce")
 tests."""
 PAGES = (
     *(name for name, _ in NAVIGATION), "rows.html", *(f"paper-{name}.html" for name in PAPERS),
-    *(pytest.param(f"design-{d.name}.html", marks=[] if d.name in USUAL else pytest.mark.long) for d in DESIGNS),
+    *(f"design-{d.name}.html" for d in DESIGNS),
 )  # fmt: skip
 VIEWS = (("light", 1600), ("light", 1024), ("dark", 390))
 """The colour scheme and the width of each view: colours do not change widths, so no scheme meets every width."""
+WHOLE = {"index.html", "rows.html", "paper-multistep.html", "design-hbe.html"}
+"""A page of each kind, which the suite sees in every view; it sees others in the first or the last, by turns."""
+
+
+def viewed():
+    """Pages with the views in which they are tested."""
+    unusual = {f"design-{d.name}.html" for d in DESIGNS if d.name not in USUAL}
+    for number, page in enumerate(PAGES):
+        if page not in WHOLE | unusual:
+            yield page, VIEWS[::2][number % 2 :][:1]
+        yield (pytest.param if page in WHOLE else long)(page, VIEWS)
 
 
 @pytest.fixture(scope="session")
@@ -81,14 +93,15 @@ def wait(true, seconds=60):
 ALIKE = """
 const links = '.sidebar-tree li:nth-child(n+6):not(.current), .toc-tree li:nth-child(n+6)';
 for (const e of document.querySelectorAll(`tbody tr:nth-child(n+10), ${links}`)) e.remove();
-const seen = {};
-for (const e of document.querySelectorAll('pre span, math')) {
-  const kind = `${e.tagName} ${e.className}`;
-  if ((seen[kind] = (seen[kind] || 0) + 1) > 5) e.replaceWith(e.textContent);
-}
+const seen = {}, named = (e) => `${e.tagName} ${e.getAttribute('class')}`;
+const enough = (kind) => (seen[kind] = (seen[kind] || 0) + 1) > 5;
+for (const e of document.querySelectorAll('pre span, math')) if (enough(named(e))) e.replaceWith(e.textContent);
+const drawn = 'svg .point, svg .js-line, svg .annotation, svg .step';
+for (const e of document.querySelectorAll(`tbody tr:nth-child(n+3), .row, .erratum, .notes > li, ${drawn}`))
+  if (enough(`${named(e.parentNode)} > ${named(e)}`)) e.remove();
 """
-"""Leaves some of what is alike on a page: rows, links to pages, words of one colour in programs, formulas. axe takes
-minutes for hundreds of them."""
+"""Leaves some of what is alike on a page: rows, links to pages, words of one colour in programs, formulas, errata,
+points of plots. axe takes minutes for hundreds of them."""
 
 
 def violations(browser):
@@ -122,11 +135,11 @@ return out;
 """
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_has_no_errors_and_no_requests_fits_and_passes_axe(browser, site, page):
+@pytest.mark.parametrize(("page", "views"), viewed())
+def test_a_page_has_no_errors_and_no_requests_fits_and_passes_axe(browser, site, page, views):
     """At every width and in both colour schemes; axe for a phone and a wide screen."""
     try:
-        for mode, width in VIEWS:
+        for mode, width in views:
             scheme(browser, mode)
             sized(browser, width)
             opened(browser, site, page)

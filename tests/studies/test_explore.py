@@ -13,6 +13,7 @@ from dataclasses import replace
 import planted_designs
 import pytest
 
+from marks import long
 from modmill.buses.front import whole
 from modmill.contract import UnsupportedError
 from modmill.cores.multiplier.verify import SHORT
@@ -365,9 +366,8 @@ SMALL, WIDER = (
 )
 """Bits of the moduli of the fixed part at most: larger ones compile for long. These designs serve none below 50
 to 69 bits."""
-CORES = 2
-"""Cores of each design."""
-
+CORES = 1
+"""Cores of each design in the suite; the long tests have two."""
 
 COSTLY, ROWERS = 10_000, 16
 """Predicted size times latency, or size of a core with one operand; above them only `modmill explore` tries a core."""
@@ -383,8 +383,9 @@ def costly(case):
     return fitted.size * fitted.contract(case.io).timing.latency > COSTLY if case.io == "native" else fitted.size > 100
 
 
+@pytest.mark.parametrize("cores", [CORES, long(2)])
 @pytest.mark.parametrize("name", [d.name for d in DESIGNS])
-def test_a_fixed_part_of_the_space(name):
+def test_a_fixed_part_of_the_space(name, cores):
     space, checked = Space([design(name)], 20), 0
     for _ in range(200):
         one = space.draw()
@@ -394,7 +395,7 @@ def test_a_fixed_part_of_the_space(name):
         assert not outcome.wrong, (outcome, one.case.command)
         space.learn(one, outcome.kind)
         checked += outcome.kind == "checked"
-        if checked == CORES:
+        if checked == cores:
             return
     pytest.fail(f"only {checked} cores of {name} were checked")
 
