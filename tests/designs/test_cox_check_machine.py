@@ -186,14 +186,15 @@ SMALL = [("kbe", 29, {"n": 1, "w": 12}), ("kbe", 8191, {"n": 2, "w": 12}), ("hbe
          long("hbe", P61, {"rowers": 2}), long("kbe", P61, {})]  # fmt: skip
 
 
+@pytest.mark.parametrize("times", [1, long(3)])
 @pytest.mark.parametrize(("name", "p", "settings"), SMALL)
-def test_a_word_that_changes_where_it_is_stored_is_found(name, p, settings, flipping):
+def test_a_word_that_changes_where_it_is_stored_is_found(name, p, settings, times, flipping):
     """Any word of any rower: the alarm, a right result, or a result over A that raises it in the next product."""
     f = design(name).fit(p, check=True, **settings)
-    shape, found = f.params.shape, flips(f, 3)
+    shape, found = f.params.shape, flips(f, times)
     assert set(found) <= {"detected", "right", "by the next", "next right"}
     # xa, ya, s, xi over A, xb, yb, w~, zeta over B, and h do harm in this product, w in the next one
-    each = 3 * shape.rowers * shape.channels_per_rower
+    each = times * shape.rowers * shape.channels_per_rower
     assert 7 * each <= found["detected"] <= 10 * each + 20 and 0 < found["by the next"] <= 2 * each
 
 

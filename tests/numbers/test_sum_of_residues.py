@@ -9,6 +9,7 @@ from itertools import islice
 
 import pytest
 
+from marks import long
 from modmill.numbers.moduli import parse_modulus
 from modmill.numbers.rns.edges import edge_operands
 from modmill.numbers.rns.residues import Base, growing_bases, mersenne_like, pseudo_mersenne
@@ -70,7 +71,7 @@ def negative_representatives(rns, z):
     return itertools.product(*[range(g, 1 << base.w, m) for g, m in zip(rns.gammas(z), base.moduli, strict=True)])
 
 
-@pytest.mark.parametrize("q", [3, 4, 5])
+@pytest.mark.parametrize("q", [3, 4, long(5)])
 def test_alpha_of_minus_M_i_is_exact_exhaustively(q):
     """For each offset: exact below the limit for every representative, and no longer just above it."""
     wrong = 0
@@ -103,7 +104,7 @@ def test_beta_of_minus_M_i_exhaustively(p, offset):
         assert worst * 3 >= rns.z_max, "the bound is far from what occurs"
 
 
-@pytest.mark.parametrize("p", [5, 7, 11, 19, 27, 31])
+@pytest.mark.parametrize("p", [5, long(7), 11, long(19), 27, 31])
 @pytest.mark.parametrize(("offset", "multiplied"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("s", [0, 1])
 def test_beta_exhaustively(p, offset, multiplied, s):

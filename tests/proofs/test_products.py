@@ -33,9 +33,10 @@ SEARCHED = [
 ]  # fmt: skip
 CORES = [
     *(case for case in SEARCHED if case not in LARGE), ("montgomery-array", "2^31-1", {"loadable": False}),
-    ("orup", "2^31-1", {}), ("tenca-koc", "2^13-1", {}), ("multistep", "2^31-1", {}), ("mcivor", "2^31-1", {}),
+    ("orup", "2^31-1", {}), ("tenca-koc", "2^13-1", {}),
+    *(long((design, "2^31-1", {})) for design in ("multistep", "mcivor")),
     *((design, "2^31-1", {"loadable": True}) for design in ("orup", "iddmm", "radix64k-mul")),
-    ("pseudo-mersenne", "2^52-59", {}), ("pseudo-mersenne", "2^64-2^16-977", {}), ("wide", "2^61-1", {}),
+    long(("pseudo-mersenne", "2^52-59", {})), ("pseudo-mersenne", "2^64-2^16-977", {}), ("wide", "2^61-1", {}),
     ("karatsuba", "2^61-1", {}), ("karatsuba-solinas", "2^61-1", {}),
     *(pytest.param(case, marks=pytest.mark.long) for case in LARGE),
 ]  # fmt: skip
