@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import pytest
 
+from marks import long
 from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.engines.ecc.blinding import NUMBERS, Ecc, HostOrder, ReferenceEngine
@@ -49,9 +50,9 @@ def engine(name, io, curve_name, unit, **settings):
         ("sor-ring", "native", "Ed25519", RESIDUES, 16),
         ("sor-2m", "plain", "secp256k1", TRIMS, 8),
         ("mm-spa", "native", "Curve25519", RESIDUES, 32),
-        ("kbe", "native", "Ed25519", ADDED, 16),
-        ("hbe", "native", "P-256", ADDED, 8),
-        ("hbe", "native", "Curve25519", ADDED, 16),
+        ("kbe", "native", "Ed25519", ADDED, 6),
+        ("hbe", "native", "P-256", ADDED, 6),
+        long("hbe", "native", "Curve25519", ADDED, 16),
         ("tenca-koc", "native", "P-192", TRIMS, 8),
         ("iddmm", "native", "P-192", TRIMS, 8),
         ("mcivor", "native", "P-192", TRIMS, 8),

@@ -50,7 +50,7 @@ def machine(layout, multiplier=None):
     return Coprocessor(DatapathSequencer(multiplier or ToyMultiplier(TOY), layout))
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [long(1), 3])
 @pytest.mark.parametrize("program", [fixed_window(3), long(fixed_window(1)), long(ladder())], ids=lambda p: p.name)
 def test_powers_of_one_message_after_another(program, threads):
     """Moduli are loaded in between; producer and consumer pause; exponents have all lengths. Amaranth's simulator."""
