@@ -68,7 +68,7 @@ def named_numbers(f):
 
 @pytest.mark.parametrize(
     ("modulus", "settings"),
-    [("2^61-1", {}), ("2^61-1", {"check": True}), ("secp256k1", {}), long("P-256", {"check": True})],
+    [("2^61-1", {}), ("2^61-1", {"check": True}), long("secp256k1", {}), long("P-256", {"check": True})],
 )
 @pytest.mark.parametrize("name", ["kbe", "hbe"])
 def test_operations_follow_one_another_every_interval(name, modulus, settings):

@@ -40,6 +40,7 @@ SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}
 SLOW |= {(name, TOYS[2]) for name in MULTIPLIERS if name not in OF_A_FORM}
 """Machines of two rowers in Amaranth's simulator, which tests/rtl/test_extension.py runs too, and a modulus for which
 `test_binary_form` runs each machine."""
+SLOW |= {(name, TOYS[1]) for name in NAMES}  # a larger one of one digit
 ENOUGH = {"secp256k1", "P-224", "P-256", "Ed25519"}
 """Moduli of every form that designs of a form serve."""
 
@@ -94,7 +95,7 @@ def test_machine_at_full_width(name, modulus):
     assert len(seen.keys() & names) >= 3, "the probes saw nothing"
 
 
-@pytest.mark.parametrize("p", [3, 97, 2**61 - 1])
+@pytest.mark.parametrize("p", [3, long(97), 2**61 - 1])
 @pytest.mark.parametrize("name", MULTIPLIERS)
 def test_binary_form(name, p):
     fitted = fit(name, p)

@@ -47,8 +47,7 @@ def results(block, pairs, d, streams, interval, loaded=None):
     ("d", "streams", "interval", "loaded"),
     [
         *((*shape, loaded) for shape in [(2, 15, 2), (3, 16, 3), (4, 15, 7), (4, 17, 5)] for loaded in (False, True)),
-        (16, 15, 16, True),
-        long(16, 15, 16, False),
+        *(long(16, 15, 16, loaded) for loaded in (False, True)),
     ],
 )
 def test_interleaved_products(d, streams, interval, loaded):

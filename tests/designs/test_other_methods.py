@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from marks import long
 from modmill.contract import UnsupportedError
 from modmill.designs import design
 from modmill.designs.cox_rower.operations import Kind
@@ -48,7 +49,7 @@ def results(fitted):
         yield form.decode(port), form.decode(a) * form.decode(b) * fitted.factor % p
 
 
-@pytest.mark.parametrize(("name", "p"), [("sq-rns", SECP), ("dq-rns", SECP), ("sq-rns", 2**61 - 1)])
+@pytest.mark.parametrize(("name", "p"), [long("sq-rns", SECP), ("dq-rns", SECP), ("sq-rns", 2**61 - 1)])
 def test_a_smaller_constant_at_the_start_of_a_sum_is_found_at_the_edge(name, p):
     """The planted fault: 2 A fewer are added to Q (1 A covers residues between a_i and 2^w)."""
     f = design(name).fit(p)

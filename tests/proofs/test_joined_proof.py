@@ -170,7 +170,7 @@ def test_a_loop_of_gates_through_modules_is_found(loop):
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        ("ecc", {"lockstep": True, "cores": 2}), ("rsa", {"lockstep": True, "bits": 512 + 64}),
+        ("ecc", {"lockstep": True, "cores": 2}), ("rsa", {"lockstep": True, "bits": 128 + 64}),
         long("ecc", {"lockstep": True, "check_result": True, "bits": scalar_bits(CURVE, 8)}),
         long("circuit", {"lockstep": True}),
         long("ecc", {"cores": 3, "bits": scalar_bits(CURVE, 8)}), long("rsa", {"cores": 2, "lockstep": True}),
@@ -182,7 +182,7 @@ def test_all_modules_of_a_folder_are_proved(tmp_path, kind, options):
     elif kind == "circuit":
         core = circuit_engine("radix64k-mul", p=2**32 - 5, width=32, settings={}, bits=32, **options)
     else:
-        core = rsa.engine("montgomery-array", width=512, threads=4, **options)
+        core = rsa.engine("montgomery-array", width=128, threads=4, **options)
     core.write(tmp_path / "core", "modmill build")
     found = proof.prove(tmp_path / "core")
     assert found.state == "PROVED" and list(found.found)[-1] == core.top
