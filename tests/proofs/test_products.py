@@ -23,7 +23,7 @@ LARGE = [
     ("multistep", "2^127-1", {}), ("montgomery-array", "2^31-1", {"loadable": True}),
     ("pseudo-mersenne", "2^255-19", {}), ("pseudo-mersenne", "secp256k1", {}),
     ("montgomery-array", "P-256", {"loadable": False}), ("radix64k-mul", "secp256k1", {}),
-    ("orup", "secp256k1", {}),
+    ("orup", "secp256k1", {}), ("iddmm", "P-256", {"loadable": False}),
     ("montgomery-array", "2^61-1", {"loadable": False}), ("pseudo-mersenne", "2^61-1", {}), ("orup", "2^61-1", {}),
 ]  # fmt: skip
 SEARCHED = [
@@ -64,6 +64,16 @@ def test_products_are_proved(case):
     assert [line.partition(":")[0] for line in outcome.open] == ["range"]
     (outcome,) = prove_products(net, replace(claim, factor=claim.factor + 1), some=some).outcomes
     assert outcome.open[0].startswith("congruence")
+
+
+@pytest.mark.long
+def test_no_smaller_bound_is_proved_where_the_result_is_compared_with_the_modulus():
+    """The carry of a sum tells that a number is below p: its bound is p - 1, and no less."""
+    core = build("iddmm", "P-256", "native", loadable=False)
+    claim, net = claim_of(core), Netlist.read(core.verilog, core.top)
+    (outcome,) = prove_products(net, replace(claim, end=claim.end - 1), some=starts(net, claim)[:1]).outcomes
+    assert claim.end == claim.p
+    assert [line.partition(":")[0] for line in outcome.open] == ["range"]
 
 
 def test_no_wrong_mutant_is_proved(tmp_path):

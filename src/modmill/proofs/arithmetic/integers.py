@@ -9,12 +9,15 @@ parts into which hardware cuts a number come together again when they are added,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from modmill.proofs.arithmetic.polynomials import ONE, Expression, Monomial, Number, centred
 from modmill.proofs.arithmetic.ranges import End, Ranges
 from modmill.proofs.arithmetic.reasons import Choice, Cut, Equality, Fact, Lemma, Sum, parts
+
+Way = tuple[Expression, Sequence[Equality]]
+"""An expression, and what another one that is equal to it has more."""
 
 
 @dataclass
@@ -217,7 +220,27 @@ class Integers(Ranges):
                     equal.append(Equality(c, apart, low, *sides))
         return x
 
-    def whole(self, x: Expression, end: End, sign: int, equal: Sequence[Equality]) -> Fact:
-        """The bound of x, of which all but ``equal`` has this end."""
-        pairs = [(abs(e.factor), e.most if sign * e.factor > 0 else e.least) for e in equal]
-        return self._fact(x, sign, sign * end[0], Sum(1, parts([(1, end[1]), *pairs])))
+    def replaced(
+        self, x: Expression, other: Expression, equal: Sequence[Equality]
+    ) -> Iterator[Way]:  # fmt: skip
+        """Expressions that are equal to ``other``, with a multiple of the floors of which the value is assumed; their
+        factors are those of floors in x. What x has more is ``equal`` for ``other``."""
+        for factor in sorted({c for m, c in x.terms.items() if self._is_floor(m)}):
+            for atom, older, known in self._equal:
+                found = self.sum([(1, other), (factor, self.make({(atom,): 1})), (-factor, older)])
+                yield found, [*equal, replace(known, factor=-factor * known.factor)]
+
+    def side(self, x: Expression, sign: int, ways: Sequence[Way], enough: int) -> Fact:
+        """An upper bound of x, or of -x if ``sign`` is -1: the least that is found, or the first that is at most
+        ``enough``. ``ways``: expressions that x is, and what x has more than they."""
+        tries = [(ends, *way) for ends in (self.ends, self.case_ends) for way in ways]
+        best: Fact | None = None
+        for ends, other, equal in [*tries, (self.close_ends, *ways[0])]:
+            bound, why = ends(other)[sign > 0]
+            if best is None or sign * bound < best.bound:
+                pairs = [(abs(e.factor), e.most if sign * e.factor > 0 else e.least) for e in equal]
+                best = self._fact(x, sign, sign * bound, Sum(1, parts([(1, why), *pairs])))
+            if best.bound <= enough:
+                break
+        assert best is not None
+        return best

@@ -247,17 +247,14 @@ def _remains(
         left = _wrong(make, claim, number, wanted)
     if left:
         found.append(f"{_CONGRUENCE}: {len(left)} of {len(number.terms)} terms are no multiples of the modulus")
-    for ends in (make.ends, make.case_ends, make.close_ends):
-        least, most = ends(number)
-        if least[0] >= 0 and most[0] < claim.end:
-            break
-    if most[0] >= claim.end:
-        over = (most[0] - claim.end + 1) / claim.p
+    ways = [(number, equal), *make.replaced(result, number, equal)]
+    most, least = (make.side(result, sign, ways, enough) for sign, enough in ((1, claim.end - 1), (-1, 0)))
+    if most.bound >= claim.end:
+        over = (most.bound - claim.end + 1) / claim.p
         found.append(f"{_RANGE}: the upper bound that was found is {over:.3g} p too large")
-    if least[0] < 0:
-        found.append(f"{_RANGE}: the lower bound that was found is {-least[0] / claim.p:.3g} p below 0")
-    ways = make.whole(result, most, 1, equal), make.whole(result, least, -1, equal)
-    return tuple(found), Conclusion(*ways, equal)
+    if least.bound > 0:
+        found.append(f"{_RANGE}: the lower bound that was found is {least.bound / claim.p:.3g} p below 0")
+    return tuple(found), Conclusion(most, least, equal)
 
 
 def _wrong(make: Integers, claim: Claim, number: Expression, wanted: Expression) -> list[Monomial]:
