@@ -23,7 +23,7 @@ LARGE = [
     ("multistep", "2^127-1", {}), ("montgomery-array", "2^31-1", {"loadable": True}),
     ("pseudo-mersenne", "2^255-19", {}), ("pseudo-mersenne", "secp256k1", {}),
     ("montgomery-array", "P-256", {"loadable": False}), ("radix64k-mul", "secp256k1", {}),
-    ("orup", "secp256k1", {}), ("iddmm", "P-256", {"loadable": False}),
+    ("orup", "secp256k1", {}), ("iddmm", "P-256", {"loadable": False}), ("mcivor", "2^61-1", {}),
     ("montgomery-array", "2^61-1", {"loadable": False}), ("pseudo-mersenne", "2^61-1", {}), ("orup", "2^61-1", {}),
 ]  # fmt: skip
 SEARCHED = [
@@ -33,8 +33,8 @@ SEARCHED = [
 ]  # fmt: skip
 CORES = [
     *(case for case in SEARCHED if case not in LARGE), ("montgomery-array", "2^31-1", {"loadable": False}),
-    ("orup", "2^31-1", {}), ("tenca-koc", "2^13-1", {}),
-    *(long((design, "2^31-1", {})) for design in ("multistep", "mcivor")),
+    ("orup", "2^31-1", {}), ("tenca-koc", "2^13-1", {}), ("mcivor", "2^31-1", {}),
+    *(long(case) for case in (("multistep", "2^31-1", {}), ("mcivor", "2^35-31", {}))),
     *((design, "2^31-1", {"loadable": True}) for design in ("orup", "iddmm", "radix64k-mul")),
     long(("pseudo-mersenne", "2^52-59", {})), ("pseudo-mersenne", "2^64-2^16-977", {}), ("wide", "2^61-1", {}),
     ("karatsuba", "2^61-1", {}), ("karatsuba-solinas", "2^61-1", {}),
@@ -113,6 +113,9 @@ def test_a_wrong_carry_save_addition_is_not_proved(right, wrong):
         ("wide", "2^61-1", "v_sum + T7[0]", "v_sum"), ("radix64k-mul", "2^61-1", "T1[15:0] + T0[16]", "T1[15:0]"),
         long("pseudo-mersenne", "2^52-59", "{17{total[38]}}", "{17{1'h0}}"),
         ("karatsuba-solinas", "2^61-1", "high_exact + high_carry", "high_exact"),
+        ("mcivor", "2^35-31", "v_total_sum + carry", "v_total_sum"),
+        long("mcivor", "2^35-31", "difference_total_sum + no_borrow", "difference_total_sum + v_last"),
+        long("mcivor", "2^35-31", "fits <= v_valid ? difference_total[32]", "fits <= v_valid ? difference_total[31]"),
     ],
 )  # fmt: skip
 def test_a_lost_carry_or_sign_is_not_proved(design, modulus, right, wrong):

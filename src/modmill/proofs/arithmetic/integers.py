@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from modmill.proofs.arithmetic.polynomials import ONE, Expression, Monomial, Number, centred
+from modmill.proofs.arithmetic.polynomials import ONE, Expression, Monomial, Number, centred, newer
 from modmill.proofs.arithmetic.ranges import End, Ranges
 from modmill.proofs.arithmetic.reasons import Choice, Cut, Equality, Fact, Lemma, Sum, parts
 
@@ -210,15 +210,29 @@ class Integers(Ranges):
     def matched(self, x: Expression, numbers: Sequence[int], equal: list[Equality]) -> Expression:
         """x with each of these atoms replaced by an older one of them, if their difference is known. ``equal`` gets
         what x has more."""
-        for k, newer in reversed(list(enumerate(sorted(numbers)))):
+        for k, later in reversed(list(enumerate(sorted(numbers)))):
             for older in sorted(numbers)[:k]:
-                apart = self.make({(newer,): 1, (older,): -1})
+                apart = self.make({(later,): 1, (older,): -1})
                 (low, least), (high, most) = self.close_ends(apart)
-                if low == high and (c := x.terms.get((newer,), 0)):
+                if low == high and (c := x.terms.get((later,), 0)):
                     x = self.sum([(1, x), (-c, apart), (c, self.number(low))])
                     sides = [fact or self.end(apart, sign) for sign, fact in ((1, most), (-1, least))]
                     equal.append(Equality(c, apart, low, *sides))
         return x
+
+    def cancelled(self, x: Expression, wrong: dict[Monomial, int], equal: list[Equality]) -> Expression:
+        """x without the newest number of ``wrong``, or without ``wrong``, if that has one value. ``equal`` gets what x
+        has more."""
+        _, factor, apart = self._parts(self.make(wrong))
+        newest = max(apart.terms, key=newer)
+        if apart.terms[newest] in (1, -1):
+            factor = x.terms[newest] * apart.terms[newest]
+        ways = [(apart, []), *self.replaced(apart, apart, [])]
+        most, least = (self.side(apart, sign, ways) for sign in (1, -1))
+        if most.bound != -least.bound:
+            return x
+        equal.append(Equality(factor, apart, most.bound, most, least))
+        return self.sum([(1, x), (-factor, apart), (factor, self.number(most.bound))])
 
     def replaced(
         self, x: Expression, other: Expression, equal: Sequence[Equality]
@@ -230,17 +244,18 @@ class Integers(Ranges):
                 found = self.sum([(1, other), (factor, self.make({(atom,): 1})), (-factor, older)])
                 yield found, [*equal, replace(known, factor=-factor * known.factor)]
 
-    def side(self, x: Expression, sign: int, ways: Sequence[Way], enough: int) -> Fact:
+    def side(self, x: Expression, sign: int, ways: Sequence[Way], enough: int | None = None) -> Fact:
         """An upper bound of x, or of -x if ``sign`` is -1: the least that is found, or the first that is at most
-        ``enough``. ``ways``: expressions that x is, and what x has more than they."""
+        ``enough``; without this the search that takes longer is not made. ``ways``: expressions that x is, and what x
+        has more than they."""
         tries = [(ends, *way) for ends in (self.ends, self.case_ends) for way in ways]
         best: Fact | None = None
-        for ends, other, equal in [*tries, (self.close_ends, *ways[0])]:
+        for ends, other, equal in tries if enough is None else [*tries, (self.close_ends, *ways[0])]:
             bound, why = ends(other)[sign > 0]
             if best is None or sign * bound < best.bound:
                 pairs = [(abs(e.factor), e.most if sign * e.factor > 0 else e.least) for e in equal]
                 best = self._fact(x, sign, sign * bound, Sum(1, parts([(1, why), *pairs])))
-            if best.bound <= enough:
+            if enough is not None and best.bound <= enough:
                 break
         assert best is not None
         return best

@@ -181,6 +181,10 @@ class Polynomials:
     def _is_floor(self, m: Monomial) -> bool:
         return len(m) == 1 and self.atoms[m[0]].inner is not None
 
+    def is_free(self, x: Expression) -> bool:
+        """Whether x is one number that is no floor."""
+        return len(x.terms) == 1 and all(len(m) == 1 and not self._is_floor(m) for m in x.terms)
+
     def _parts(self, x: Expression) -> tuple[int, int, Expression]:
         """x = constant + common expression, with the largest ``common``."""
         terms = {m: c for m, c in x.terms.items() if m}

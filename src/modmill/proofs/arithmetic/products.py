@@ -242,6 +242,9 @@ def _remains(
     equal = list[Equality]()
     number, wanted, found = make.settled(result, equal), make.sum([(claim.factor, product)]), list[str]()
     if left := _wrong(make, claim, number, wanted):
+        if left.keys() - {()}:
+            number = make.cancelled(number, left, equal)
+        left = _wrong(make, claim, number, wanted)
         if len(left) <= _MOST_MATCHED and all(len(m) == 1 for m in left):
             number = make.matched(number, [m[0] for m in left], equal)
         left = _wrong(make, claim, number, wanted)
@@ -257,8 +260,11 @@ def _remains(
     return tuple(found), Conclusion(most, least, equal)
 
 
-def _wrong(make: Integers, claim: Claim, number: Expression, wanted: Expression) -> list[Monomial]:
-    return [m for m, c in make.sum([(1, number), (-1, wanted)]).terms.items() if c % claim.p]
+def _wrong(make: Integers, claim: Claim, number: Expression, wanted: Expression) -> dict[Monomial, int]:
+    """What is no multiple of p in a difference: each coefficient modulo p, of the least size."""
+    half = claim.p // 2
+    terms = make.sum([(1, number), (-1, wanted)]).terms.items()
+    return {m: r for m, c in terms if (r := (c + half) % claim.p - half)}
 
 
 def _number(make: Integers, form: Form, name: str, largest: int) -> tuple[Expression, Bits]:
@@ -289,8 +295,8 @@ def _ports(net: Netlist) -> list[str]:
 class _Run:
     """A core from its reset to the result of the product of ``operands``, bits at its ports. ``full``: as of `Start`.
     ``known``: what may be anything is an unknown integer, which may cancel, in place of unknown bits, which do not but
-    take no time. ``case``: the floors whose lowest bits choose between words, in their order; None if such bits stay
-    unknown."""
+    take no time. ``case``: the floors whose lowest bits choose between words that differ by more than a constant, in
+    their order; None if such bits stay unknown."""
 
     def __init__(
         self, net: Netlist, make: Integers, claim: Claim, full: bool, operands: Mapping[str, Bits],
@@ -307,12 +313,13 @@ class _Run:
         self.begun = "".join(map(str, self.core.begin(random.Random(int(full)))))
         """Bits of the registers of control that no reset sets."""
 
-    def _decide(self, word: Expression, k: int) -> int | None:
-        """The value of bit k of a word in this case, if its floor has two values."""
+    def _decide(self, word: Expression, k: int, linear: bool) -> int | None:
+        """The value of bit k of a word in this case, if its floor has two values and what it chooses is not
+        ``linear``."""
         least, most = word.low >> k, word.high >> k
         if (word, k) not in self._decided:
             make = self.core.words.integers
-            if most != least + 1 or make.asked("decide", word, k):
+            if linear or most != least + 1 or make.asked("decide", word, k):
                 return make.choose("decide", word, k, lambda: None)
             assert self._case is not None
             if len(self._decided) == len(self._case):

@@ -50,12 +50,13 @@ class WordCell:
 
 class Words:
     """Words of bits as numbers, and the rules of cells. ``functions``: numbers for what has no expression; those who
-    share them get the same. ``decide``: says of a bit that chooses between words which value it has, or None."""
+    share them get the same. ``decide``: says of a bit that chooses between words which value it has, or None; it is
+    told whether the choice is linear as it is."""
 
     def __init__(self, integers: Integers, functions: dict[Hashable, Expression] | None = None) -> None:
         self.integers = integers
         self._functions = {} if functions is None else functions
-        self.decide: Callable[[Expression, int], int | None] = lambda _, __: None
+        self.decide: Callable[[Expression, int, bool], int | None] = lambda *_: None
         self._any_of: dict[Bit, Bits] = {}
         self._inverse: dict[Expression, Expression] = {}
         self._bits_of: dict[tuple[str, frozenset[Bit]], Bit] = {}
@@ -138,11 +139,13 @@ class Words:
             return one
         if select is None or None in one or None in zero:
             return tuple(a if a == b else None for a, b in zip(one, zero, strict=True))
-        if len(one) > 1 and isinstance(select, tuple) and (chosen := self.decide(*select)) is not None:
-            return one if chosen else zero
         make = self.integers
-        a, b, s = self.integer(one), self.integer(zero), self.integer((select,))
-        return self.word(make.sum([(1, b), (1, make.product(s, make.sum([(1, a), (-1, b)])))]), len(one))
+        a, b = self.integer(one), self.integer(zero)
+        apart = make.sum([(1, a), (-1, b)])
+        linear = apart.constant is not None or (isinstance(select, tuple) and make.is_free(select[0]))
+        if len(one) > 1 and isinstance(select, tuple) and (chosen := self.decide(*select, linear)) is not None:
+            return one if chosen else zero
+        return self.word(make.sum([(1, b), (1, make.product(self.integer((select,)), apart))]), len(one))
 
     # ---- rules of cells
 
