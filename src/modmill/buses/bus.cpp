@@ -2,7 +2,8 @@
 // Copyright The Modmill authors
 //
 // Drives a bus front, one access at a time; the other half is simulate.py, which defines MODMILL_<BUS>, and
-// MODMILL_SEPARATE for an engine with a clock of its own, MODMILL_KEY_SLOTS for a port of a key manager.
+// MODMILL_SEPARATE for an engine with a clock of its own, MODMILL_KEY_SLOTS for a port of a key manager, MODMILL_RANDOM
+// for a port for random words.
 //
 // One cycle: inputs change while the clock is low, the model settles, outputs are sampled, the clock rises. Edges of the
 // engine's clock come between those of the bus clock, where its period puts them.
@@ -18,6 +19,7 @@ namespace {
 constexpr int LIMIT = 1000;         // cycles of an access, after which the bus hangs
 constexpr uint64_t HALF = 1000000;  // half a period of the bus clock
 
+enum Source { FRESH, MISSING, STUCK, BIASED };  // of random words, as in words.cpp
 enum Response { OKAY, REFUSED, HANGS };
 enum Packet { PACKET_WORD, PACKET_LAST = 4, PACKET_NEXT = 4 };  // addresses, as in simulate.py
 
@@ -50,9 +52,25 @@ struct Bus {
         for (now += HALF; next <= now; next += half) {
             model->engine_clk = !model->engine_clk;
             model->eval();
+            if (model->engine_clk) draw();
         }
 #endif
     }
+
+#if defined(MODMILL_RANDOM)
+    uint64_t random_seed = 0, random_cycle = 0;
+    int source = FRESH;
+
+    // The word of each cycle of the device follows from the cycle, so two devices with the same past have the same ones.
+    void draw() {
+        const bool same = source == STUCK || (source == BIASED && random_cycle % 2);
+        ++random_cycle;
+        model->random_valid = source != MISSING;
+        model->random_data = static_cast<uint32_t>(seeded(random_seed + (same ? 0 : random_cycle)) >> 16);
+    }
+#else
+    void draw() {}
+#endif
 
 #if defined(MODMILL_KEY_SLOTS)
     std::deque<std::pair<uint32_t, bool>> keys;  // words of the key manager, and whether they end a packet
@@ -85,6 +103,9 @@ struct Bus {
         pass();
         model->clk = 1;
         model->eval();
+#if !defined(MODMILL_SEPARATE)
+        draw();
+#endif
         ++cycles;
     }
 
@@ -303,6 +324,12 @@ EXPORT void modmill_bus_key(void* bus, uint32_t word, int last) {
     static_cast<Bus*>(bus)->keys.emplace_back(word, last);
 }
 EXPORT uint64_t modmill_bus_keys(void* bus) { return static_cast<Bus*>(bus)->keys.size(); }
+#endif
+#if defined(MODMILL_RANDOM)
+EXPORT void modmill_bus_random(void* bus, uint64_t seed, int source) {
+    static_cast<Bus*>(bus)->random_seed = seed;
+    static_cast<Bus*>(bus)->source = source;
+}
 #endif
 EXPORT int modmill_bus_access(void* bus, int write, uint32_t address, uint32_t bytes, uint32_t* data) {
     return static_cast<Bus*>(bus)->access(write, address, bytes, data);

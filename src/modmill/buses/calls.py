@@ -16,6 +16,7 @@ from math import isqrt
 from typing import Any, ClassVar
 
 from modmill.buses.device import WORD
+from modmill.engines.ecc.point_engine import SECRET
 from modmill.engines.ecc.points import Recoding
 from modmill.engines.ecc.recoding import Both, Comb, Gray, Odd, Signed
 from modmill.engines.ecc.weierstrass import SplitScalar, TwoScalars
@@ -35,6 +36,8 @@ ERRORS = (
 """Names and meanings of the errors of the calls."""
 FIRST_ERROR = 258
 """Number of the first of them; the driver's own are below it."""
+PLAIN = "plain"
+"""The kind of a scalar that is sent without recoding."""
 _LINE = 8
 _KINDS = {
     Odd: "odd",
@@ -67,7 +70,8 @@ class Calls:
 
     ``bits``: length of its scalars. ``number_words``: words of a number in a message. ``threads``: runs of a job.
     ``digit_bits``: distance of two digits in a word; ``per_word``: digits of a word. ``setups``: data words of SETUP
-    for p, and for n if there are operations modulo n.
+    for p, and for n if there are operations modulo n. ``random``: the engine blinds secret scalars inside, so that
+    these are sent without recoding, in the words of ``digit_words``.
     """
 
     curve: Curve
@@ -78,6 +82,7 @@ class Calls:
     per_word: int
     operations: tuple[Operation, ...]
     setups: tuple[tuple[int, ...], ...]
+    random: bool = False
 
     TEMPLATES: ClassVar[tuple[str, str]] = ("calls.h.j2", "calls.c.j2")
     ABOUT: ClassVar[str] = "multiples of points, and protocols"
@@ -122,7 +127,7 @@ class Calls:
         """Words of the longest job or answer."""
         size = self.number_words
         return self.threads * max(
-            max(o.digit_words + len(o.inputs) * size, o.results * size) for o in self.operations
+            max(o.digit_words + self.flagged + len(o.inputs) * size, o.results * size) for o in self.operations
         )  # fmt: skip
 
     @property
@@ -145,14 +150,24 @@ class Calls:
         return tuple(o for o in self.operations if calls.get(o.name, not o.order))
 
     @property
+    def flagged(self) -> bool:
+        """Whether a word behind a scalar says if the point is on the twist."""
+        return self.random and self.form == "montgomery"
+
+    @property
+    def field(self) -> bool:
+        """Whether there is arithmetic modulo p in C."""
+        return self.form != "montgomery" or self.flagged
+
+    @property
     def adds(self) -> bool:
         """Whether numbers are added in C."""
-        return self.form != "montgomery" or bool(self.x)
+        return self.field or bool(self.x)
 
     @property
     def multiplies(self) -> bool:
         """Whether words are multiplied in C."""
-        return self.form != "montgomery" or self.split is not None
+        return self.field or self.split is not None
 
     @property
     def minus_inverse(self) -> int:
@@ -230,7 +245,8 @@ class Calls:
     @property
     def kinds(self) -> dict[str, str]:
         """The kind of recoding of each operation with scalars, by name."""
-        found = {o.name: _KINDS[type(o.recoding)] for o in self.operations if not o.order}
+        plain = SECRET if self.random else ()
+        found = {o.name: PLAIN if o.name in plain else _KINDS[type(o.recoding)] for o in self.operations if not o.order}
         two = self.op.get("multiply-two")
         if two and isinstance(two.recoding, TwoScalars) and two.recoding.split:
             found[two.name] = "split"

@@ -54,15 +54,17 @@ class _Source:
 
 
 class _Netlist:
-    """A netlist of Yosys' JSON. ``clock``: the port of the clock of all ports. ``boxes``: the pin of the clock of each
-    black box, by its type."""
+    """A netlist of Yosys' JSON. ``clock``: the port of the clock of all ports but those in ``foreign``, which has the
+    port of theirs. ``boxes``: the pin of the clock of each black box, by its type."""
 
-    def __init__(self, module: Mapping[str, Any], clock: str, boxes: Mapping[str, str]) -> None:
+    def __init__(
+        self, module: Mapping[str, Any], clock: str, boxes: Mapping[str, str], foreign: Mapping[str, str]
+    ) -> None:
         self.cells: dict[str, Mapping[str, Any]] = module["cells"]
         self.boxes = boxes
         ports = {way: {n: p["bits"] for n, p in module["ports"].items() if p["direction"] == way} for way in _WAYS}
-        self.clock: Bit = ports["input"][clock][0]
-        self.ports = {bit: _Source(self.clock, name) for name, bits in ports["input"].items() for bit in bits}
+        self.clocks = {name: ports["input"][foreign.get(name, clock)][0] for way in _WAYS for name in ports[way]}
+        self.ports = {bit: _Source(self.clocks[name], name) for name, bits in ports["input"].items() for bit in bits}
         self.outputs: dict[str, list[Bit]] = ports["output"]
         nets = defaultdict(list)
         for name, net in module["netnames"].items():
@@ -199,7 +201,9 @@ def _part(name: str, of: Sequence[str]) -> bool:
     return bool(set(name.split(".")) & set(of))
 
 
-def _netlist(verilog: str, top: str, front: str, clock: str, boxes: Mapping[str, str]) -> _Netlist:
+def _netlist(
+    verilog: str, top: str, front: str, clock: str, boxes: Mapping[str, str], foreign: Mapping[str, str]
+) -> _Netlist:
     texts = [x[0] for x in _MODULE.finditer(verilog) if x[1] == top or x[1].startswith(front)]
     for box in boxes:
         ports = module_ports(verilog, box) or {}
@@ -210,16 +214,19 @@ def _netlist(verilog: str, top: str, front: str, clock: str, boxes: Mapping[str,
         (folder / "front.v").write_text("\n".join(texts))
         tools.run(tools.yosys("-q", "-p", _SCRIPT.format(top=top)), name="yosys", cwd=folder)
         module = json.loads((folder / "front.json").read_text())["modules"][top]
-    return _Netlist(module, clock, boxes)
+    return _Netlist(module, clock, boxes, foreign)
 
 
-def clock_faults(verilog: str, top: str, front: str, clock: str, boxes: Mapping[str, str]) -> Iterator[str]:
+def clock_faults(
+    verilog: str, top: str, front: str, clock: str, boxes: Mapping[str, str], foreign: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Yield a line for each place of a bus.v at which a path leads from one clock to another without a synchroniser.
 
     ``top``: the module with the front, whose modules' names begin with ``front``. ``clock``: the port of the clock of
-    its other ports. ``boxes``: black boxes, the pin of the clock by the module. Raises ToolError if Yosys refuses it.
+    its other ports, except those in ``foreign``, which has the port of their clock by their names. ``boxes``: black
+    boxes, the pin of the clock by the module. Raises ToolError if Yosys refuses it.
     """
-    netlist = _netlist(verilog, top, front, clock, boxes)
+    netlist = _netlist(verilog, top, front, clock, boxes, foreign or {})
     crossings = 0
     for name, pins in netlist.registers():
         for pin, bits in pins.items():
@@ -229,7 +236,7 @@ def clock_faults(verilog: str, top: str, front: str, clock: str, boxes: Mapping[
                 if why := _refused(netlist, name, pin, bit, bits, others):
                     yield f"a path between clocks, from {min(s.name for s in others)} to {name}, {why}"
                     break
-    ends = [*netlist.box_pins(), *((f"port {n}", netlist.clock, bits) for n, bits in netlist.outputs.items())]
+    ends = [*netlist.box_pins(), *((f"port {n}", netlist.clocks[n], bits) for n, bits in netlist.outputs.items())]
     for name, own, bits in ends:
         if others := {s for bit in bits for s in netlist.sources(bit) if s.clock != own}:
             yield f"a path between clocks, from {min(s.name for s in others)} to {name}, ends in no synchroniser"

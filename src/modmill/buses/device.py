@@ -145,7 +145,7 @@ class Device:
     answers, empty if there is no self-test. ``separate``: whether it has a clock of its own; cycles here are then those
     of the slower clock. ``alarm``: whether it has the output `contract.ALARM`. ``key_slots``: number of slots for keys
     in the front (`slots`); ``key_setup``: data words of command 0 that all of these keys belong to; if empty, each slot
-    holds its own.
+    holds its own. ``random``: whether it has a port for random words, which is that of the whole module.
 
     Raises UnsupportedError for commands that do not fit.
     """
@@ -169,6 +169,7 @@ class Device:
     alarm: bool = False
     key_slots: int = 0
     key_setup: tuple[int, ...] = ()
+    random: bool = False
 
     def __post_init__(self) -> None:
         first = self.commands[0].number

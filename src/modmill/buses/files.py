@@ -37,6 +37,7 @@ from modmill.buses.device import Device
 from modmill.buses.front import INTERRUPT, module_name, whole
 from modmill.buses.registers import NUMBERS, SPAN, Field, Register, causes, register_map
 from modmill.buses.slots import SIDELOAD
+from modmill.engines.machine.random_port import PORTS
 from modmill.flow.emit import digest, without_initial_values
 from modmill.flow.lint import OPTIONS
 from modmill.report.recorded import recorded
@@ -140,7 +141,7 @@ def descriptions(device: Device, bus: Bus) -> dict[str, str]:
     """The text of every file but bus.v, by name."""
     made = f"Made by Modmill {__version__}. Generated cores belong to you: use, change and ship them as you like."
     clock = {CLOCK: ("in", 1)} if device.separate else {}
-    members = {**bus.adapter.ports, **(SIDELOAD if device.key_slots else {})}
+    members = {**bus.adapter.ports, **(SIDELOAD if device.key_slots else {}), **(PORTS if device.random else {})}
     ports = {"clk": ("in", 1), "rst": ("in", 1)} | clock | {
         name: ("in" if member.flow == In else "out", member.shape) for name, member in members.items()
     } | ({} if bus.packets else {INTERRUPT: ("out", 1)})  # fmt: skip
@@ -181,6 +182,16 @@ def _alarm(device: Device, bus: Bus) -> str:
     return f"""After an alarm {events} has the error ALARM, no word of an
 answer is left, and only `rst` ends that. Zeroise works then too, unless the fault lasts. The front itself is
 neither doubled nor checked: a fault in it raises no alarm.
+"""
+
+
+def _random(device: Device) -> str:
+    """The paragraph of a data sheet on the port for random words; nothing without one."""
+    if not device.random:
+        return ""
+    clock = f", in the clock `{CLOCK}`" if device.separate else ""
+    return f"""Random words enter `{device.top}` at `random_valid`, `random_ready` and `random_data`{clock}: the front
+passes them on, and no access reads or writes them.
 """
 
 
@@ -248,7 +259,7 @@ are constraints for Vivado, Quartus, and Diamond or nextpnr; set the two periods
 rising edge of `clk` and none of `{CLOCK}`. Later, stop `{top}` with {stop} before `rst`: `rst` reaches its
 registers at once, near an edge of their clock too.
 {more}"""
-    more = _alarm(device, bus) + _keys(device) + more
+    more = _alarm(device, bus) + _keys(device) + _random(device) + more
     litex = f" `{top}_litex.py` is a\nperipheral of LiteX." if _in_litex(bus, device.separate) else ""
     if bus.packets:
         about = f"""those of the two streams. `packets.md` describes the packets; `bus.xml` (IP-XACT) has the ports

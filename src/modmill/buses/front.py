@@ -22,8 +22,9 @@ from modmill.buses.registers import register_map
 from modmill.buses.slots import SIDELOAD
 from modmill.buses.stream import AxiStream
 from modmill.contract import ALARM
-from modmill.engines.machine.cluster import machine_of
+from modmill.engines.machine.cluster import SharedRandom, machine_of
 from modmill.engines.machine.lockstep import engine_module, machine_pair
+from modmill.engines.machine.random_port import PORTS as RANDOM_PORT
 from modmill.flow import emit
 from modmill.flow.modules import module_ports
 from modmill.flow.readable import readable
@@ -160,11 +161,20 @@ def whole(device: Device, bus: Bus, core: str) -> str:
         return {"clk": CLOCK if device.separate else "clk", **own, "rst": "core_rst"}
 
     name = machine_name(device)
+    shared = SharedRandom(device.machines, "core{}_random") if device.random else None
+    if device.random:  # straight to the device
+        outside |= {port: {"direction": "in" if member.flow == In else "out", "width": member.shape}
+                    for port, member in RANDOM_PORT.items()}  # fmt: skip
     if device.machines == 1:
-        machines = [instance(name, name.rsplit("_", 1)[-1], machine("core_"))]
+        straight = {port: port for port in RANDOM_PORT} if device.random else {}
+        machines = [instance(name, name.rsplit("_", 1)[-1], machine("core_") | straight)]
     else:
         core = (machine_pair if engine_module(device.top) in core else machine_of)(core, device.top)
-        machines = [instance(name, f"core{k}", machine(f"core{k}_")) for k in range(device.machines)]
+        machines = [
+            instance(name, f"core{k}", machine(f"core{k}_") | (shared.nets_of(k) if shared else {}))
+            for k in range(device.machines)
+        ]
+        machines[:0] = [shared.nets] if shared else []
     behind = f"{device.machines} machines of " * (device.machines > 1) + device.top
     return "".join([
         f"// {bus.title} front and {behind}. Latency: the cycles of {device.top} and those of the accesses.\n"

@@ -23,6 +23,7 @@ from modmill.buses.registers import ABORT, KEY_COMMAND, KEY_LOCK, USE, causes, r
 from modmill.buses.stream import CONTROL, CONTROLS, stream_causes
 from modmill.flow.library import U32, U64, library
 from modmill.flow.tools import ToolError, step
+from modmill.flow.words import SOURCES
 from modmill.report.sheet import identifier
 
 ALL_BYTES = 0xF
@@ -75,6 +76,7 @@ class BusSimulator:
         texts = [f"#define MODMILL_{identifier(bus.name).upper()} 1\n"]
         texts += ["#define MODMILL_SEPARATE 1\n"] * device.separate
         texts += ["#define MODMILL_KEY_SLOTS 1\n"] * bool(device.key_slots)
+        texts += ["#define MODMILL_RANDOM 1\n"] * device.random
         texts += [(resources.files("modmill.flow") / "model.cpp").read_text()]
         texts += [(resources.files("modmill.buses") / "bus.cpp").read_text()]
         self.path = library(verilog, module_name(device.top), "".join(texts))
@@ -91,6 +93,8 @@ class BusSimulator:
         if device.key_slots:
             functions.modmill_bus_key.argtypes = [ctypes.c_void_p, U32, ctypes.c_int]
             functions.modmill_bus_keys.argtypes, functions.modmill_bus_keys.restype = [ctypes.c_void_p], U64
+        if device.random:
+            functions.modmill_bus_random.argtypes = [ctypes.c_void_p, U64, ctypes.c_int]
         step("simulating")
         self._bus = functions.modmill_bus_start(seed)
         functions.modmill_bus_clock(self._bus, self.period)
@@ -138,6 +142,11 @@ class BusSimulator:
     def sideloads(self) -> int:
         """Number of words of the key manager that wait."""
         return int(self._functions.modmill_bus_keys(self._bus))
+
+    def random(self, seed: int, source: str = SOURCES[0]) -> None:
+        """Choose the random words of a device with a port for them: by a seed of 64 bits, and of a source of `SOURCES`.
+        By default they are fresh ones of the seed 0: the word of each cycle follows from the cycle."""
+        self._functions.modmill_bus_random(self._bus, seed, SOURCES.index(source))
 
     def read(self, address: int) -> tuple[int, bool]:
         """(word, whether the access was refused). Raises BusFault if the bus hangs."""

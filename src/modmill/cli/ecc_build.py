@@ -44,7 +44,9 @@ def build(
     operations: Operations = [],  # noqa: B006
     sets: options.Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: options.Io = "",
-    blind: Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of a scalar's blinding.")] = 0,
+    blind: options.Blind = 0,
+    random: options.Random = "host",
+    random_entropy: options.RandomEntropy = 32,
     window: options.Window = 4,
     teeth: options.Teeth = 5,
     columns: options.Columns = 2,
@@ -86,6 +88,7 @@ def build(
         shape=Shape(window, teeth, columns, joint, endomorphism),
         threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order, bus=bus,
         bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep, check_result=check_result,
+        **options.from_port(random, blind, random_entropy),
     )  # fmt: skip
     if on.arithmetic:
         say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")
@@ -99,6 +102,7 @@ def build(
         "--order" if core.order else "--no-order", *(["--cores", cores] if cores > 1 else []),
         *(["--top", top] if top != "ecc" else []), *options.behind(core.behind),
         *(["--lockstep"] if lockstep else []), *(["--check-result"] if check_result else []),
+        *options.random_words(core.from_port),
     ]  # fmt: skip
     command = shlex.join(["modmill", "ecc", "build", *map(str, words)])
     target = output or Path(f"ecc-{on.name}-{multiplier}")
@@ -126,6 +130,9 @@ def race(
     multiplier: options.Multipliers = [],  # noqa: B006
     sets: options.Set = [],  # noqa: B006 - typer reads the default, nothing changes it
     io: options.Io = "",
+    blind: options.Blind = 0,
+    random: options.Random = "host",
+    random_entropy: options.RandomEntropy = 32,
     window: options.Window = 4,
     teeth: options.Teeth = 5,
     columns: options.Columns = 2,
@@ -147,10 +154,13 @@ def race(
     record: options.Record = None,
 ) -> None:
     """Race whole coprocessors around several multipliers: simulated, synthesised, routed; operations per second."""
+    from modmill.contract import UnsupportedError
     from modmill.design import parse_set
     from modmill.engines.ecc.point_engine import Shape
     from modmill.studies.race.ecc import race_operation
 
+    if blind and random == "host":
+        raise UnsupportedError("ecc race takes --blind with --random port only: the host's blinding costs no circuit")
     named = either(raced_curve, curve, "ecc race needs one CURVE, for example: modmill ecc race P-256")
     on = read_curve(named, pairing=allow_pairing)
     keep("finished rows are kept; the same command goes on from them")
@@ -160,6 +170,7 @@ def race(
         seeds=seeds, record=record, io=io,
         shape=Shape(window, teeth, columns, joint, endomorphism), threads=threads, sums=sums,
         word=word, cores=cores, lockstep=lockstep, check_result=check_result, floorplan=floorplan, progress=show,
+        **options.from_port(random, blind, random_entropy),
     )  # fmt: skip
     recorded(record)
     about = {"curve": on.title, "operation": operation, "target": target}

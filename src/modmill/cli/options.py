@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -122,6 +122,21 @@ CheckResult = Annotated[
         help="Points are checked before they leave: on the curve, or both of a ladder belong together.",
     ),
 ]
+Random = Annotated[
+    Literal["host", "port"],
+    typer.Option(
+        "--random",
+        help="Who adds the random multiples of --blind to secret scalars: the host, before it sends them, or the "
+        "engine, with random words from a port of its own.",
+    ),
+]
+RandomEntropy = Annotated[
+    int,
+    typer.Option(
+        "--random-entropy", min=1, max=32, help="Least bits of entropy of a random word, for the tests of the port."
+    ),
+]
+Blind = Annotated[int, typer.Option(min=0, max=128, help="Largest number of bits of a scalar's blinding.")]
 Curve = Annotated[
     str,
     typer.Argument(
@@ -150,3 +165,21 @@ Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs interleaved; 0: 
 def behind(given: Mapping[str, str | int]) -> list[str]:
     """Options of a command line by their names in Python."""
     return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def from_port(random: str, blind: int, entropy: int) -> dict[str, Any]:
+    """The options of an engine for ``--random``, ``--blind`` and ``--random-entropy``; nothing for the host. Raises
+    UnsupportedError if they do not fit."""
+    from modmill.contract import UnsupportedError
+    from modmill.engines.machine.random_port import RANDOM_WORD
+
+    if random == "port" and not blind:
+        raise UnsupportedError("--random port needs --blind BITS: the bits of the random multiple of the order")
+    if random == "host" and entropy != RANDOM_WORD:
+        raise UnsupportedError("--random-entropy is for --random port: the host's random numbers are not tested")
+    return {"random_blind": blind, "random_entropy": entropy} if random == "port" else {}
+
+
+def random_words(given: Mapping[str, int]) -> list[str]:
+    """Options of a command line, besides ``--blind``, for those of `from_port`."""
+    return ["--random", "port", "--random-entropy", str(given["random_entropy"])] if given else []

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,15 @@ def serve(
             help="A known job of each command at the start and after each reset; refuse all else while it fails.",
         ),
     ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--random-seed",
+            min=0,
+            max=2**64 - 1,
+            help="Seed of the random words of an engine with a port for them. Default: from the operating system.",
+        ),
+    ] = None,
 ) -> None:
     """Simulate the core in a folder as a device on this machine, for drivers in any language, until Ctrl-C."""
     from modmill.buses.serve import SOCKET, Server
@@ -40,6 +50,8 @@ def serve(
     show(f"reading {folder}")
     subject = Subject.read(folder)
     simulator = BusSimulator(subject.verilog, subject.device, subject.bus)
+    if subject.device.random:
+        simulator.random(int.from_bytes(os.urandom(8)) if seed is None else seed)
     show("testing the device" if self_test else f"simulating {folder}")
     test = partial(tested, subject, simulator) if self_test else None
     server = Server(subject.device, simulator, path or folder / SOCKET, idle, test)

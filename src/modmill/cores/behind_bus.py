@@ -25,6 +25,7 @@ from modmill.cores.slot_check import slots_used
 from modmill.cores.zeroise import multiplier_messages, refilled
 from modmill.design import DesignInstance
 from modmill.engines.machine.layout import words_of
+from modmill.engines.machine.random_port import PORTS as RANDOM_PORT
 from modmill.flow.emit import without_initial_values
 from modmill.flow.lint import lint
 from modmill.flow.simulate import patience, widths
@@ -131,7 +132,8 @@ def bus_faults(text: str, device: Device, bus: Bus, exchanges: Sequence[Exchange
     faults = [f"{VERILOG}: {line}" for line in lint(bare, module_name(device.top))]
     if device.separate and not faults:
         boxes = {machine_name(device): "clk"}
-        found = clock_faults(bare, module_name(device.top), front_name(device), "clk", boxes)
+        foreign = dict.fromkeys(RANDOM_PORT if device.random else (), CLOCK)
+        found = clock_faults(bare, module_name(device.top), front_name(device), "clk", boxes, foreign)
         faults = [f"{VERILOG}: {line}" for line in found]
     yield from faults
     if faults:

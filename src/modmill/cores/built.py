@@ -31,9 +31,11 @@ from modmill.cores.folder import BESIDE, json_object, listed, read_text, require
 from modmill.cores.zeroise import engine_messages, refilled
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
+from modmill.engines.machine.blinder import BlindedCoprocessor, Blinding
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.lockstep import LATENCY, Lockstep, engine_module, paired
+from modmill.engines.machine.random_port import WAIT
 from modmill.engines.machine.sequencer import DatapathSequencer
 from modmill.engines.machine.slot_sequencer import SlotSequencer
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
@@ -204,6 +206,11 @@ class BuiltEngine(ABC):
         """
 
     @property
+    def blinding(self) -> Blinding | None:
+        """What the engine does to secret scalars with random words from its port; None without one."""
+        return None
+
+    @property
     def results(self) -> int:
         """Number of runs in one job."""
         return self.layout.threads
@@ -213,8 +220,10 @@ class BuiltEngine(ABC):
         """A new coprocessor around a new multiplier or slot machine."""
         layout = self.layout
         if self.numbered:
-            return Coprocessor(SlotSequencer(self.fitted.slot_machine(layout.used), layout))
-        return Coprocessor(DatapathSequencer(self.fitted.core(self.io), layout))
+            made = Coprocessor(SlotSequencer(self.fitted.slot_machine(layout.used), layout))
+        else:
+            made = Coprocessor(DatapathSequencer(self.fitted.core(self.io), layout))
+        return BlindedCoprocessor(made, self.blinding, self.commands[0].words) if self.blinding else made
 
     @cached_property
     def _sample(self) -> Coprocessor:
@@ -230,19 +239,25 @@ class BuiltEngine(ABC):
 
     @property
     def patience(self) -> int:
-        """Timeout of a simulation: maximum cycles without a word, more than twice those of the longest job."""
-        return 2 * max(map(self._sample.cycles, range(len(self.layout.programs)))) + 1000
+        """Timeout of a simulation: maximum cycles without a word, more than twice those of the longest job, and longer
+        than random words are awaited."""
+        programs, made = range(len(self.layout.programs)), self.blinding
+        before = 2 * max(made.cycles(k, self.layout) for k in programs) + 2 * WAIT if made else 0
+        return 2 * max(map(self._sample.cycles, programs)) + 1000 + before
 
     @cached_property
     def _netlist(self) -> str:
         source = find_design(self.design).source.part
         machine = lambda name: emit.netlist(self.coprocessor, name, source)  # noqa: E731
-        own = ALARM if self.check_result or self.fitted.alarm else ""
-        made = partial(assembled, machine, emit.netlist, of=self.packets, power_up=self.contract.power_up, alarm=own)
+        random = self.blinding is not None
+        own = ALARM if self.check_result or self.fitted.alarm or random else ""
+        made = partial(assembled, machine, emit.netlist, of=self.packets, power_up=self.contract.power_up, alarm=own,
+                       random=random)  # fmt: skip
         if not self.lockstep:
             return made(top=self.top)
-        compare, inside = emit.netlist(Lockstep(self.word, bool(own)), f"{self.top}_lockstep"), engine_module(self.top)
-        return paired(compare, made(top=inside), top=self.top, word=self.word, alarms=bool(own))
+        compare = emit.netlist(Lockstep(self.word, bool(own), random), f"{self.top}_lockstep")
+        inside = engine_module(self.top)
+        return paired(compare, made(top=inside), top=self.top, word=self.word, alarms=bool(own), random=random)
 
     @cached_property
     def verilog(self) -> str:
@@ -323,6 +338,7 @@ class BuiltEngine(ABC):
             calls=self.calls, zeroise=refilled(self.zeroise, commands, DEPTH if separate else 0),
             selftest=self.selftest, machines=self.cores, separate=separate, alarm=self.alarmed,
             key_slots=self.key_slots, key_setup=self.key_setup if self.key_slots else (),
+            random=self.blinding is not None,
         )  # fmt: skip
 
     @property
@@ -372,7 +388,7 @@ class BuiltEngine(ABC):
         cycles = lambda program, passes: sample.cycles(program, passes) + self.waits  # noqa: E731
         return tuple(engine_messages(
             self.fitted, self.layout, sample.sequencer, cycles, self.commands,
-            self.layout.modulus(self.contract), self.cores,
+            self.layout.modulus(self.contract), self.cores, self.blinding,
         ))  # fmt: skip
 
     @cached_property
@@ -434,7 +450,7 @@ class BuiltEngine(ABC):
     @property
     def alarmed(self) -> bool:
         """Whether it has the output `ALARM`."""
-        return self.lockstep or self.check_result or self.fitted.alarm
+        return self.lockstep or self.check_result or self.fitted.alarm or self.blinding is not None
 
     @property
     def waits(self) -> int:

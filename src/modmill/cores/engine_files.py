@@ -23,6 +23,7 @@ from modmill.buses.files import bus_texts, section
 from modmill.contract import ALARM
 from modmill.cores.behind_bus import bus_files, bus_record
 from modmill.cores.folder import json_object
+from modmill.engines.machine.random_port import PORTS, RANDOM_WORD
 from modmill.flow.emit import digest
 from modmill.flow.modules import module_ports
 from modmill.report import packaging, sheet
@@ -42,6 +43,9 @@ _MEANINGS = {
     "o_data": "word of an answer",
     "o_last": "the word is the last one of its answer",
     ALARM: "a fault was found; nothing moves until the reset",
+    "random_valid": "a random word is offered",
+    "random_ready": "the random word is taken in this cycle if offered",
+    "random_data": "random word",
 }
 _KINDS = {"engine": "Exponentiation engine", "ecc": "Coprocessor for elliptic curves"}
 _CLEARED = "messages and answers in flight (send the modulus again)"
@@ -51,13 +55,15 @@ _ONLY_WRITTEN = ("modmill", "command", "tools", "digest", "measured", "proved")
 """Keys of the record that a check does not recompute; only the seal covers them."""
 
 
-def stream_ports(word: int, *, alarm: bool = False) -> dict[str, dict[str, Any]]:
-    """Direction (in, out) and width of every port, for words of ``word`` bits; ``alarm``: with `ALARM`."""
-    outputs = ("i_ready", "o_valid", "o_data", "o_last", ALARM)
+def stream_ports(word: int, *, alarm: bool = False, random: bool = False) -> dict[str, dict[str, Any]]:
+    """Direction (in, out) and width of every port, for words of ``word`` bits; ``alarm``: with `ALARM`; ``random``:
+    with a port for random words."""
+    outputs = ("i_ready", "o_valid", "o_data", "o_last", ALARM, "random_ready")
+    widths = {"i_data": word, "o_data": word, "random_data": RANDOM_WORD}
     return {
-        name: {"direction": "out" if name in outputs else "in", "width": word if name.endswith("_data") else 1}
+        name: {"direction": "out" if name in outputs else "in", "width": widths.get(name, 1)}
         for name in _MEANINGS
-        if alarm or name != ALARM
+        if (alarm or name != ALARM) and (random or name not in PORTS)
     }
 
 

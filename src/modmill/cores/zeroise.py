@@ -15,6 +15,7 @@ from modmill.buses.device import Command, Sent
 from modmill.contract import Contract
 from modmill.design import DesignInstance
 from modmill.designs.radix64k.design import Radix64K
+from modmill.engines.machine.blinder import Blinding
 from modmill.engines.machine.io_register import ROUND
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.sequencer import Sequencer
@@ -63,10 +64,11 @@ def _needless(programs: Sequence[Program], chosen: Sequence[int], number: int) -
 
 def engine_messages(
     fitted: DesignInstance, layout: MicrocodeLayout, run: Sequencer, cycles: Callable[[int, int | None], int],
-    commands: Sequence[Command], modulus: Sequence[int], machines: int = 1,
+    commands: Sequence[Command], modulus: Sequence[int], machines: int = 1, blinding: Blinding | None = None,
 ) -> Iterator[Sent]:  # fmt: skip
-    """The messages for a coprocessor: one that overwrites all digits, whose job is aborted at its start; one that
-    overwrites modulus and constants; jobs that overwrite the slots. ``cycles``: of a job, by program and passes of its
+    """The messages for a coprocessor: one that overwrites all digits, whose job is aborted at its start, and another
+    one that overwrites the memories of a ``blinding``; one that overwrites modulus and constants; jobs that overwrite
+    the slots. ``cycles``: of a job, by program and passes of its
     loop. ``modulus``: as of `setup_sent`. ``machines``: number of machines, whose words come one after another."""
     contract = layout.contract
     longest = max(range(len(layout.programs)), key=layout.digit_words)
@@ -87,15 +89,23 @@ def engine_messages(
     def products(number: int) -> int:
         return layout.threads * layout.counting(number, passes(number)).products
 
+    def blinded(number: int) -> int:
+        return blinding.cycles(number, layout) if blinding else 0
+
+    def aborted(number: int) -> Sent:
+        cut = machines * (storing(layout.threads * len(layout.programs[number].inputs)) + blinded(number))
+        return Sent(1 + number, head(number, whole=True), zeros=True, cut=True, cycles=cut)
+
     def job(number: int) -> Sent:
         program = layout.programs[number]
         reading = len(program.answers) * (run.read_cycles + subtracting + _STEPS) + storing(len(program.inputs))
         own = layout.threads * reading + layout.answer_words(number) * _STEPS
-        each = cycles(number, passes(number)) + machines * own
+        each = cycles(number, passes(number)) + machines * (own + blinded(number))
         return Sent(1 + number, head(number, whole=False), zeros=True, cycles=each)
 
-    cut = machines * storing(layout.threads * len(layout.programs[longest].inputs))
-    yield Sent(1 + longest, head(longest, whole=True), zeros=True, cut=True, cycles=cut)
+    yield aborted(longest)
+    if blinding and (widest := blinding.widest) != longest:
+        yield aborted(widest)
     load = contract.load
     constants = layout.constants + len(layout.offset_multiples) + len(layout.conditional_subtracts)
     loading = load.cycles + _STEPS * len(load.words) if load else 0

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Modmill authors
 //
-// Drives an engine with two streams of words; the other half is words.py, which defines MODMILL_WORD.
+// Drives an engine with two streams of words; the other half is words.py, which defines MODMILL_WORD, and
+// MODMILL_RANDOM for an engine with a port for random words.
 
 namespace {
 
 constexpr uint64_t BURST_MASK = 15;  // a pause in four lasts 2 to 17 cycles
 
+enum Source { FRESH, MISSING, STUCK, BIASED };
 enum Fault { VALID_DROPPED, WORD_CHANGED, WORD_TOO_MANY, VALID_AFTER_RESET, FAULTS };
 
 }  // namespace
@@ -22,6 +24,7 @@ struct Job {  // the same layout stands in words.py
     uint64_t* last;
     uint32_t gap;
     uint32_t stall;
+    uint64_t source;  // of random words
     uint64_t timeout;
     uint64_t drain;
     uint64_t accepted_count;
@@ -55,12 +58,45 @@ private:
     std::mt19937_64 random;
 };
 
+// A source of random words: fresh ones with pauses, none, always the same one, or the same one every second time.
+class Randomness {
+public:
+#if defined(MODMILL_RANDOM)
+    Randomness(CData& valid, CData& ready, IData& data) : valid(valid), ready(ready), data(data) {}
+    void start(const Job& job) {
+        source = job.source;
+        pauses = Pauses(job.gap, job.start.seed + 2);
+        stuck = static_cast<IData>(pauses.noise());
+        valid = 0;
+    }
+    void drive() {
+        if (presenting) return;
+        valid = presenting = source != MISSING && !pauses.next();
+        const bool same = presenting && (source == STUCK || (source == BIASED && ++count % 2));
+        data = same ? stuck : static_cast<IData>(pauses.noise());
+    }
+    void sample() { presenting = presenting && !ready; }
+
+private:
+    CData &valid, &ready;
+    IData& data;
+    uint64_t source = FRESH, count = 0;
+    IData stuck = 0;
+    bool presenting = false;
+    Pauses pauses{0, 3};
+#else
+    void start(const Job&) {}
+    void drive() {}
+    void sample() {}
+#endif
+};
+
 template <class Word> class Bench {
 public:
     Bench(CData& i_valid, CData& i_ready, Word& i_data, CData& o_valid, CData& o_ready, Word& o_data,
-          CData& o_last, uint64_t mask)
+          CData& o_last, uint64_t mask, Randomness source)
         : i_valid(i_valid), i_ready(i_ready), i_data(i_data), o_valid(o_valid), o_ready(o_ready), o_data(o_data),
-          o_last(o_last), mask(mask) {}
+          o_last(o_last), mask(mask), randomness(source) {}
 
     void disturb(std::mt19937_64& noise) {
         i_valid = noise() & 1;
@@ -73,6 +109,7 @@ public:
         job->accepted_count = job->taken_count = job->cycles = 0;
         producer = Pauses(job->gap, job->start.seed);
         consumer = Pauses(job->stall, job->start.seed + 1);
+        randomness.start(*job);
         i_valid = 0;
         o_ready = 0;
     }
@@ -86,9 +123,11 @@ public:
             i_data = static_cast<Word>(presenting ? job->i[job->accepted_count] : producer.noise() & mask);
         }
         o_ready = !consumer.next();
+        randomness.drive();
     }
 
     void sample(uint64_t cycle) {
+        randomness.sample();
         if (cycle == 0 && o_valid) fault(VALID_AFTER_RESET, cycle);
         if (i_valid && i_ready) {
             job->accepted[job->accepted_count++] = cycle;
@@ -129,6 +168,7 @@ private:
     Word& o_data;
     CData& o_last;
     uint64_t mask;
+    Randomness randomness;
     Job* job = nullptr;
     Pauses producer{0, 1}, consumer{0, 2};
     bool presenting = false, waiting = false, finished = false;

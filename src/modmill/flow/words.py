@@ -12,6 +12,7 @@ from typing import Unpack
 
 from modmill.flow import library
 from modmill.flow.library import U32, U64, U64S, Library, Pace, Start, StartJob
+from modmill.flow.modules import module_ports
 
 Words = tuple[Sequence[int], int]
 """Words at i, and number of words that are expected at o."""
@@ -20,6 +21,10 @@ _PORTS = {
     "i_valid": "input", "i_ready": "output", "i_data": "input", "o_valid": "output", "o_ready": "input",
     "o_data": "output", "o_last": "output",
 }  # fmt: skip
+_RANDOM_PORTS = {"random_valid": ("input", 1), "random_ready": ("output", 1), "random_data": ("input", 32)}
+SOURCES = ("fresh", "missing", "stuck", "biased")
+"""Sources of random words for an engine that has a port for them: fresh ones, with pauses as at i; none; the same one
+always, or every second time."""
 _FAULTS = (
     "o_valid dropped before o_ready",
     "o_data or o_last changed while waiting for o_ready",
@@ -48,7 +53,7 @@ class WordRun:
 class _Job(ctypes.Structure):  # has the same layout in words.cpp
     _fields_ = library.fields(
         (StartJob, "start"), (U64, "words"), (U64S, "i"), (U64, "wanted"), (U64S, "o accepted valid last"),
-        (U32, "gap stall"), (U64, "timeout drain accepted_count taken_count cycles timed_out"),
+        (U32, "gap stall"), (U64, "source timeout drain accepted_count taken_count cycles timed_out"),
         (U64 * len(_FAULTS), "faults first"),
     )  # fmt: skip
 
@@ -66,15 +71,24 @@ class WordSimulator:
         self._word, self._power_up = word, power_up
         macros = {"MODMILL_WORD": "std::declval<Vmodel>().i_data{}"}
         ports = {port: (way, word if port.endswith("data") else 1) for port, way in _PORTS.items()}
-        pins = [*(f"top.{port}{{}}" for port in _PORTS), f"{(1 << word) - 1:#x}ull"]
+        randomness = ""
+        if "random_valid" in (module_ports(verilog, top) or ()):
+            ports |= _RANDOM_PORTS
+            macros["MODMILL_RANDOM"] = "1"
+            randomness = ", ".join(f"top.{port}{{0}}" for port in _RANDOM_PORTS)
+        pins = [*(f"top.{port}{{}}" for port in _PORTS), f"{(1 << word) - 1:#x}ull", f"Randomness{{{{{randomness}}}}}"]
         self._library = Library(verilog, top, "words.cpp", macros, ports, pins, _Job, instances)
 
-    def run(self, words: Sequence[int], wanted: int, *, start: Start | None = None, **pace: Unpack[Pace]) -> WordRun:
-        """Power up, reset, feed all words and wait for ``wanted`` words; ``start``: how the run begins.
+    def run(
+        self, words: Sequence[int], wanted: int, *, start: Start | None = None, source: str = SOURCES[0],
+        **pace: Unpack[Pace],
+    ) -> WordRun:  # fmt: skip
+        """Power up, reset, feed all words and wait for ``wanted`` words; ``start``: how the run begins; ``source``: of
+        `SOURCES`.
 
         Raises ValueError for words that do not fit and for probabilities outside [0, 1).
         """
-        return self._run([(words, wanted)], [start or Start()], **pace)[0]
+        return self._run([(words, wanted)], [start or Start()], source=source, **pace)[0]
 
     def run_pair(
         self, first: Words, second: Words, *, starts: tuple[Start, Start] = (Start(), Start()), **pace: Unpack[Pace]
@@ -88,7 +102,7 @@ class WordSimulator:
 
     def _run(
         self, jobs: Sequence[Words], starts: Sequence[Start], *, gap: float = 0.0, stall: float = 0.0, seed: int = 1,
-        timeout: int = library.DEFAULT_TIMEOUT,
+        timeout: int = library.DEFAULT_TIMEOUT, source: str = SOURCES[0],
     ) -> list[WordRun]:  # fmt: skip
         pauses = library.chances(gap=gap, stall=stall)
         table = (_Job * len(jobs))()
@@ -100,7 +114,10 @@ class WordSimulator:
             i, accepted = library.array(U64, len(words), words), library.array(U64, len(words))
             o, valid, last = (library.array(U64, wanted) for _ in range(3))
             start = starts[k].job(2 * seed + k, self._power_up)
-            table[k] = _Job(start, len(words), i, wanted, o, accepted, valid, last, *pauses, timeout, _DRAIN_CYCLES)
+            table[k] = _Job(
+                start, len(words), i, wanted, o, accepted, valid, last, *pauses, SOURCES.index(source), timeout,
+                _DRAIN_CYCLES,
+            )  # fmt: skip
             kept.append((i, o, accepted, valid, last))
         self._library.run(table)
         return [_result(job, *map(list, arrays)) for job, (_, *arrays) in zip(table, kept, strict=True)]

@@ -39,15 +39,18 @@ _WORDS = {
     "multiply": "any point", "multiply-base": "fixed base", "multiply-two": "sum of two multiples", "ladder": "ladder",
 }  # fmt: skip
 _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "threads", "cores", "sums",
-          "word", "io", "native", "modulus", "circuit", "lockstep", "check_result")  # fmt: skip
+          "word", "io", "native", "modulus", "circuit", "lockstep", "check_result", "random_blind",
+          "random_entropy")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
 OF_PUBLIC = "public"
 """Name of an RSA engine's second task: the exponent PUBLIC."""
 
 _RSA = {"method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False}
-_ECC = {"sums": 3, "word": 32, "lockstep": False, "check_result": False}
+_ECC = {"sums": 3, "word": 32, "lockstep": False, "check_result": False, "random_blind": 0, "random_entropy": 32}
 """Defaults of the commands."""
+_OPTIONS = {"random_blind": "--random port --blind"}
+"""Options whose names differ from those in rows."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +171,8 @@ class MeasuredEngine(Measured):
         words += [
             part
             for name, x in self.choices.items()
-            for option in (f"--{name.replace('_', '-')}",)
-            for part in ([option] if x is True else [option, x])
+            for option in (_OPTIONS.get(name, f"--{name.replace('_', '-')}"),)
+            for part in (*option.split(), *([] if x is True else [x]))
         ]
         return [*words, "--threads", self.about["threads"], *(["--cores", n] if (n := self.about["cores"]) > 1 else [])]
 

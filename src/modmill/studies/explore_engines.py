@@ -7,7 +7,7 @@
     ecc    a random curve of every form over 6 to 20 bits with counted points; every operation, multiplier, form,
            window, comb, number of threads and of machines, blinded scalars, arithmetic modulo the order
 
-Some of both are behind a bus, some in lockstep.
+Some of both are behind a bus, some in lockstep. Some engines for curves blind scalars inside, with random words.
 
 A draw is a value (`EngineCase`), which gives one line of Python that builds the engine again. Failures are engines that
 fail their check and exceptions that are not refusals.
@@ -59,6 +59,8 @@ LOCKSTEP = 6
 """One engine in this number stands twice, in lockstep."""
 CHECKED = 3
 """One engine for a curve in this number has checks of its results."""
+RANDOM = 3
+"""One engine for a curve in this number has a port for random words."""
 FAILURES = ("failed", "crash", "slow", "message")
 _REFUSAL = 500
 """Largest number of characters of a refusal."""
@@ -232,15 +234,18 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
     field = (curve.p if isinstance(curve, Montgomery) else curve.n).bit_length()
     halved = isinstance(curve, Weierstrass) and curve.h == 1 and "multiply" in chosen
     halved = halved and endomorphism(curve) is not None and rnd.random() < HALVED
+    secret = isinstance(curve, Montgomery) or chosen != ("multiply-two",)
+    blind = rnd.choice((1, 2, 16, 31, 32, 33, rnd.randint(1, 128))) * secret * (rnd.randrange(RANDOM) == 0)
     options: list[tuple[str, Any]] = [
         ("operations", ("ladder",) if isinstance(curve, Montgomery) else chosen),
-        ("bits", rnd.choice((0, 0, field, field if halved else field + rnd.randint(1, 20)))),
+        ("bits", 0 if blind else rnd.choice((0, 0, field, field if halved else field + rnd.randint(1, 20)))),
         ("shape", Shape(rnd.randint(1, 4), rnd.randint(1, 4), rnd.randint(1, 3), rnd.random() < 0.2, halved)),
         ("sums", rnd.choice((3, 3, 0, 1, 2, 4, 5))),
         ("io", rnd.choice(("", "", "native", _binary(design, curve.p)))),
         ("order", rnd.random() < 0.25),
         *_common(rnd, small),
         *([("check_result", True)] if rnd.randrange(CHECKED) == 0 else []),
+        *([("random_blind", blind), ("random_entropy", rnd.randint(20, 32))] if blind else []),
     ]
     return EngineCase("ecc", design.name, tuple(options), _settings(rnd, design, curve.p), curve)
 

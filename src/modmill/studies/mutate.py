@@ -275,7 +275,11 @@ def _engine(folder: Path, _: int) -> Subject:
 def _ecc(folder: Path, _: int) -> Subject:
     core = ecc.read(folder)
     what, curve = {"engine": "ecc", **core.about()}, core.curve
-    runs = (curve.n - 1) * (curve.p - 1) << core.bits if core.jobs == ("multiply",) and core.cores == 1 else RUNS + 1
+    runs = (
+        (curve.n - 1) * (curve.p - 1) << core.scalar_bits
+        if core.jobs == ("multiply",) and core.cores == 1
+        else RUNS + 1
+    )
     every = partial(ecc_check.every, core)
     return _machine(folder, core, what, lambda: ecc_check.messages(core), "results", every, runs)
 

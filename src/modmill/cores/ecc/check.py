@@ -61,7 +61,7 @@ def _short(core: EccCore, seed: int) -> Iterator[Message]:
     """SETUP and two jobs of the operation modulo p with the fewest cycles."""
     size, operation = core.results, min(core.operations, key=core.cycles)
     yield Message(core.setup())
-    pairs = sample(core.curve, operation, core.bits, EDGES + 2 * size, seed)[EDGES:]
+    pairs = sample(core.curve, operation, core.scalar_bits, EDGES + 2 * size, seed)[EDGES:]
     yield from (core.message(operation, batch) for batch in (pairs[:size], pairs[size:]))
 
 
@@ -97,13 +97,15 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message
         for held in programs:
             jobs = max(core.cores, -(-RUNS // size))
             number += jobs
-            pairs = sample(core.curve, held.operation, core.bits, jobs * size, seed)[:: 1 if seed == 1 else -1]
+            pairs = sample(core.curve, held.operation, core.scalar_bits, jobs * size, seed)[:: 1 if seed == 1 else -1]
             yield from (core.message(held.operation, pairs[at : at + size]) for at in range(0, len(pairs), size))
     rnd, alarmed = random.Random(seed), set[int]()
     for fitted, made in others:
         contract = core.contract_at(fitted)
         yield Message(core.layout.setup(contract, made))
         for k, program in made.items():
+            if core.blinding and core.blinding.recodings[k]:
+                continue  # with random constants, random multiples of the order change the results
             yield _random_job(core, k, program, contract, rnd, number % core.cores, alarmed)
             number += 1
 
@@ -118,7 +120,7 @@ def _random_job(
     held, bits = core.held[number], core.curve.n.bit_length()
     unit, runs, results = core.unit(core.results), [], []
     for _ in range(core.results):
-        scalars: tuple[int, ...] = (rnd.randrange(1 << min(bits, core.bits)),)
+        scalars: tuple[int, ...] = (rnd.randrange(1 << min(bits, core.scalar_bits)),)
         if held.operation == "multiply-two":
             scalars = rnd.randrange(core.curve.n), rnd.randrange(core.curve.n)
         elif held.operation in core.modulo_order:
@@ -140,7 +142,7 @@ def every(core: EccCore) -> Iterator[Message]:
     points = [multiples(curve, [(k, curve.base)]) for k in range(1, curve.n)]
     runs: list[Run] = [
         ((scalar,), {BLIND: blind, "x": x, "y": y})
-        for scalar in range(1 << core.bits) for x, y in filter(None, points) for blind in range(1, curve.p)
+        for scalar in range(1 << core.scalar_bits) for x, y in filter(None, points) for blind in range(1, curve.p)
     ]  # fmt: skip
     runs += runs[: -len(runs) % size]
     yield Message(core.setup())

@@ -71,8 +71,8 @@ class RtlPointEngine(PointEngine):
         return self.core.curve
 
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
-        if bits > self.core.bits:
-            raise UnsupportedError(f"scalars of this core must have at most {self.core.bits} bits, got {bits}")
+        if bits > (most := self.core.scalar_bits):
+            raise UnsupportedError(f"scalars of this core must have at most {most} bits, got {bits}")
         return self.run(operation, runs)
 
     def run(self, operation: str, runs: Sequence[Run]) -> list[tuple[int, ...]]:

@@ -21,16 +21,21 @@ from modmill.cores.ecc.page import describe, page, restored
 from modmill.cores.ecc.samples import jobs
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
-from modmill.engines.ecc.blinding import Run, scalar_bits
+from modmill.engines.ecc.blinding import BLIND as BLINDS
+from modmill.engines.ecc.blinding import Run, both_orders, on_twist, scalar_bits
 from modmill.engines.ecc.order_engine import order_operations, order_program
 from modmill.engines.ecc.point_engine import OPERATIONS, SECRET, Shape, point_program
 from modmill.engines.ecc.points import BLIND, PointProgram
 from modmill.engines.ecc.recoding import Without
-from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.ecc.serial import serial
+from modmill.engines.machine.blinder import Blinding
+from modmill.engines.machine.layout import MicrocodeLayout, words_of
+from modmill.engines.machine.random_port import RANDOM_WORD, HealthTests
 from modmill.engines.machine.timing import SlotTiming, busy_threads, unit
 from modmill.engines.microcode.assembly import Assembled, assemble
 from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.program import DatapathSpec
+from modmill.engines.ranges import require_range
 from modmill.flow.emit import digest
 from modmill.numbers.curves.affine import Curve, Montgomery
 from modmill.numbers.curves.named import find_curve
@@ -59,8 +64,11 @@ class EccCore(BuiltEngine):
 
     ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number of sums in an instruction.
     ``order``: whether it also has the operations modulo n for the curve's signatures (`order_engine`); SETUP then loads
-    n. Other options as in `BuiltEngine`. Raises UnsupportedError for a design that is fitted to another modulus, for an
-    unknown operation, and for ``order`` if the curve has no signatures or the design cannot load n.
+    n. ``random_blind``: bits of the random multiple of the order that the engine adds to each secret scalar, from its
+    port for random words; 0: none, and no port. ``random_entropy``: least entropy of such a word in bits, for its
+    health tests. Other options as in `BuiltEngine`. Raises UnsupportedError for a design that is fitted to another
+    modulus, for an unknown operation, for ``order`` if the curve has no signatures or the design cannot load n, and for
+    ``random_blind`` without a secret scalar or if ``bits`` are too few for it.
     """
 
     top: str = "ecc"
@@ -69,6 +77,8 @@ class EccCore(BuiltEngine):
     shape: Shape = field(default_factory=Shape)
     sums: int = SUMS
     order: bool = False
+    random_blind: int = 0
+    random_entropy: int = RANDOM_WORD
 
     STEM = "ecc"
     KIND = "curve"
@@ -83,6 +93,48 @@ class EccCore(BuiltEngine):
             raise UnsupportedError(f"an operation must be one of {known}, not {shortened(unknown[0])}")
         if self.order:
             _ = self._loaded
+        self._require_room()
+
+    def _require_room(self) -> None:
+        HealthTests(self.random_entropy)
+        if self.random_blind not in BLINDS:
+            raise UnsupportedError(
+                f"the blinding of a scalar has {BLINDS[0]} to {BLINDS[-1]} bits, not {self.random_blind}"
+            )
+        if not self.random_blind:
+            return
+        if not set(SECRET) & set(self.operations):
+            raise UnsupportedError(f"no operation has a secret scalar to blind; those with one are {', '.join(SECRET)}")
+        if self.shape.endomorphism and "multiply" in self.operations:
+            raise UnsupportedError("the halves of a scalar cannot be blinded: build without --endomorphism")
+        if (least := scalar_bits(self.curve, self.random_blind)) > self.bits:
+            raise UnsupportedError(
+                f"scalars of {self.bits} bits have no room for {self.random_blind} bits of blinding: {least} are needed"
+            )
+
+    @property
+    def scalar_bits(self) -> int:
+        """Bits of the secret scalars in messages: ``bits``, without those for blinding inside."""
+        return scalar_bits(self.curve) if self.random_blind else self.bits
+
+    @cached_property
+    def blinding(self) -> Blinding | None:
+        if not self.random_blind:
+            return None
+        curve = self.curve
+        orders = both_orders(curve) if isinstance(curve, Montgomery) else (curve.n * curve.h,)
+        recodings = tuple(serial(held.made.recoding) if held.operation in SECRET else None for held in self.held)
+        return Blinding(self.random_blind, self.scalar_bits, orders, recodings, HealthTests(self.random_entropy))
+
+    def _secret(self, number: int, scalars: Sequence[int], given: Mapping[str, int]) -> list[int]:
+        """The words of a thread in front of its numbers."""
+        made, lay = self.blinding, self.layout
+        if made is None or made.recodings[number] is None:
+            return lay.pack(number, self.held[number].made.digits(*scalars))
+        (k,) = scalars
+        require_range([k], 1 << made.scalar_bits, f"a scalar of this engine must be in [0, 2^{made.scalar_bits})")
+        flag = [int(on_twist(self.curve, given["u"]))] if isinstance(self.curve, Montgomery) else []
+        return [*words_of(k, made.scalar_words(self.word), self.word), *flag]
 
     @property
     def numbered(self) -> bool:
@@ -193,8 +245,10 @@ class EccCore(BuiltEngine):
     def job(self, operation: str, runs: Sequence[Run]) -> list[int]:
         """Words of a job with one run for each thread; ``blind`` is 1 by default. Raises UnsupportedError for numbers
         and scalars out of range."""
-        number = self.number(operation)
+        number, lay = self.number(operation), self.layout
         held = self.held[number]
+        if len(runs) != lay.threads:
+            raise UnsupportedError(f"this coprocessor does {lay.threads} runs at once, not {len(runs)}")
         given = [{BLIND: 1, **inputs} for _, inputs in runs]
         for inputs in given:
             for name, x in inputs.items():
@@ -202,13 +256,11 @@ class EccCore(BuiltEngine):
                     kind = "field's prime" if held.modulus == self.curve.p else "order"
                     raise UnsupportedError(f"{name} must be below the {kind} of {held.modulus.bit_length()} bits")
         names = [name for _, name in held.instructions.program.inputs]
-        return self.layout.job(
-            number,
-            [
-                (held.made.digits(*scalars), [numbers[name] for name in names])
-                for (scalars, _), numbers in zip(runs, given, strict=True)
-            ],
-        )
+        words = [1 + number]
+        for (scalars, _), numbers in zip(runs, given, strict=True):
+            words += self._secret(number, scalars, numbers)
+            words += chain.from_iterable(lay.number(numbers[name]) for name in names)
+        return words
 
     def simulate(self, operation: str, runs: Sequence[Run]) -> Simulated:
         """Simulate any number of runs after SETUP with p; for operations modulo n after SETUP with n, too.
@@ -232,15 +284,21 @@ class EccCore(BuiltEngine):
             "operations": list(self.operations), "bits": self.bits, "shape": asdict(self.shape),
             "threads": self.layout.threads, "sums": self.sums, "word": self.word, "io": self.io, "top": self.top,
             "cores": self.cores, **({"order": True} if self.order else {}),
-            **self.behind, **self.protection,
+            **self.behind, **self.protection, **self.from_port,
         }  # fmt: skip
+
+    @property
+    def from_port(self) -> dict[str, int]:
+        """The options of blinding inside; nothing without it."""
+        own = {"random_blind": self.random_blind, "random_entropy": self.random_entropy}
+        return own if self.random_blind else {}
 
     def about(self) -> dict[str, Any]:
         return {"curve": self.curve.title, **super().about()}
 
     def vector_jobs(self, operation: str) -> list[list[tuple[Run, tuple[int, ...]]]]:
         """Jobs of an operation with expected results: edge cases and random runs (`batches`)."""
-        return jobs(self.curve, operation, self.bits, self.layout.threads, self.cores)
+        return jobs(self.curve, operation, self.scalar_bits, self.layout.threads, self.cores)
 
     def by_modulus(self) -> Iterator[tuple[Message, list[ProgramImage]]]:
         """Yield the SETUP message for p and that for n, each with the programs that use this modulus."""
@@ -273,10 +331,20 @@ class EccCore(BuiltEngine):
         lay = self.layout
         return Command(0, "setup", len(self.setup()) - 1, 0), *(
             Command(
-                1 + k, name, lay.threads * (lay.digit_words(k) + len(program.inputs) * lay.number_words),
-                lay.answer_words(k), secret=lay.digit_words(k) if name in SECRET else 0,
+                1 + k, name, lay.threads * (self._front_words(k) + len(program.inputs) * lay.number_words),
+                lay.answer_words(k), secret=self._scalar_words(k) if name in SECRET else 0,
             ) for k, (name, program) in enumerate(zip(self.jobs, lay.programs, strict=True))
         )  # fmt: skip
+
+    def _front_words(self, number: int) -> int:
+        """Words of a thread in front of its numbers."""
+        made = self.blinding
+        return made.extra_words(number, self.layout) if made else self.layout.digit_words(number)
+
+    def _scalar_words(self, number: int) -> int:
+        """Words of the scalar of a thread, or of its digits."""
+        made = self.blinding
+        return self._front_words(number) - bool(made and made.recodings[number] and made.flagged)
 
     @property
     def key_setup(self) -> tuple[int, ...]:
@@ -290,13 +358,13 @@ class EccCore(BuiltEngine):
         operations = tuple(
             Operation(
                 held.operation, 1 + k, held.made.recoding, tuple(name for _, name in program.inputs),
-                len(program.results), lay.digit_words(k), held.modulus != self.curve.p,
+                len(program.results), self._scalar_words(k), held.modulus != self.curve.p,
             ) for k, (held, program) in enumerate(zip(self.held, lay.programs, strict=True))
         )  # fmt: skip
         setups = tuple(tuple(self.setup(p)[1:]) for p in dict.fromkeys(held.modulus for held in self.held))
         return Calls(
-            self.curve, self.bits, lay.number_words, self.cores * lay.threads, lay.digit_bits, lay.per_word, operations,
-            setups,
+            self.curve, self.scalar_bits, lay.number_words, self.cores * lay.threads, lay.digit_bits, lay.per_word,
+            operations, setups, self.blinding is not None,
         )  # fmt: skip
 
     def record(self) -> dict[str, Any]:
@@ -317,7 +385,7 @@ class EccCore(BuiltEngine):
             "setup_words": len(self.setup()),
             "programs": [self._program(k, held) for k, held in enumerate(self.held)],
             "slots_in_use": lay.used,
-            "ports": engine_files.stream_ports(self.word, alarm=self.alarmed),
+            "ports": engine_files.stream_ports(self.word, alarm=self.alarmed, random=bool(self.random_blind)),
             "multiplier": self.contract.describe(),
             "digest": digest(self.verilog),
             "netlist": self.digest,
@@ -329,10 +397,16 @@ class EccCore(BuiltEngine):
         return {
             "command": 1 + number, "operation": held.operation, "instructions": program.instructions,
             "products": program.products, "digits": program.digits, "digit_words": self.layout.digit_words(number),
+            **self._scalar_entry(number),
             "window": program.window, "inputs": [name for _, name in program.inputs],
             "results": list(held.instructions.field_program.results), "cycles": self.cycles(held.operation),
             **({"modulus": "p" if held.modulus == self.curve.p else "n"} if self.order else {}),
         }  # fmt: skip
+
+    def _scalar_entry(self, number: int) -> dict[str, int]:
+        """The entry of a program whose scalars are blinded inside: number of words of one; nothing of others."""
+        made = self.blinding
+        return {"scalar_words": made.scalar_words(self.word)} if made and made.recodings[number] else {}
 
     def page(self, record: Mapping[str, Any]) -> str:
         return page(record)
@@ -370,7 +444,7 @@ def ecc(
         fitted = chosen.fit(found.p, **given)
         made = EccCore(
             design, fitted, given, curve=found, operations=operations or (("ladder",) if is_ladder else ("multiply",)),
-            bits=bits or scalar_bits(found),
+            bits=bits or scalar_bits(found, options.get("random_blind", 0)),
             io=io or (fitted.binary if isinstance(fitted.representation, Digits) else "native"), **options,
         )  # fmt: skip
         try:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from modmill.cores.engine_files import sheet_head, waiting
+from modmill.engines.machine.random_port import FALSE_ALARM, RANDOM_WORD, WAIT, WINDOW, HealthTests
 from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.curves.named import CURVES, PAIRING_CURVES, find_curve
 
@@ -71,7 +72,7 @@ def page(record: Mapping[str, Any]) -> str:
 `1 + program`: a job
 - for each of the {threads} threads: the words of its digits, then its numbers; a word has {record["digits_in_a_word"]}
   digits of {record["digit_bits"]} bits, in order of use from the least significant bit on
-- answer: the results of each thread
+{_blinded(record)}- answer: the results of each thread
 
 | command | operation | words of digits | numbers | results | products | instructions | cycles |
 |---|---|---|---|---|---|---|---|
@@ -80,4 +81,22 @@ def page(record: Mapping[str, Any]) -> str:
 `cycles`: from the last word of a job to the first word of its results, the same for all scalars and points.
 {waiting(record)}`blind` is a number in [1, p) that multiplies the projective coordinates; 1 for no blinding. A result
 (0, 0) of a Weierstrass curve is the point at infinity. `vectors.json` has messages with their answers.
+"""
+
+
+def _blinded(record: Mapping[str, Any]) -> str:
+    """What a data sheet says of scalars that are blinded inside; nothing of others."""
+    options = record["options"]
+    if not (blind := options.get("random_blind")):
+        return ""
+    secret = [p for p in record["programs"] if "scalar_words" in p]
+    names, words = " and ".join(f"`{p['operation']}`" for p in secret), secret[0]["scalar_words"]
+    ladder = record["curve"]["form"] == "montgomery"
+    flag = "; then a word that is 1 if the point is on the twist, else 0" if ladder else ""
+    tests, taken = HealthTests(options["random_entropy"]), -(-blind // RANDOM_WORD)
+    return f"""- {names}: in place of digits the scalar itself, in {words} words{flag}. The engine adds a random
+  multiple of the order of the point, of {blind} bits from {taken} words of its port for each thread. `o_alarm` rises if
+  {tests.repetition} of these words in a row are equal, if {tests.proportion} of {WINDOW} are equal to the first of them
+  (SP 800-90B, 4.4.1 and 4.4.2, for words of {tests.entropy} bits of entropy; false alarms have a probability of at most
+  2^-{FALSE_ALARM}), and if no word comes for {WAIT:,} cycles. Then no word enters any more.
 """

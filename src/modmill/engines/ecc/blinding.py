@@ -262,7 +262,7 @@ class Ecc:
         if self.blind_scalar:
             own, twist = both_orders(curve)
             bits = max(bits + self.blind_scalar, scalar_bits(curve, self.blind_scalar))
-            orders = [twist if square_root(curve.right(u) * curve.B, curve.p) is None else own for u in us]
+            orders = [twist if on_twist(curve, u) else own for u in us]
             scalars = [k + N * self.below(1 << self.blind_scalar) for k, N in zip(scalars, orders, strict=True)]
         return self.engine.ladder(scalars, us, bits, self._blinds(len(us)))
 
@@ -339,3 +339,8 @@ def both_orders(curve: Montgomery) -> tuple[int, int]:
     """Number of points of the curve and of its twist; their sum is 2 p + 2."""
     own = curve.n * curve.h
     return own, 2 * curve.p + 2 - own
+
+
+def on_twist(curve: Montgomery, u: int) -> bool:
+    """Whether the points with this u-coordinate are on the twist of the curve, and not on the curve."""
+    return square_root(curve.right(u) * curve.B, curve.p) is None

@@ -288,19 +288,57 @@ def _connect(m: Module, source: Any, out: str, sink: Any, into: str, *more: str)
 
 def assembled(
     machine: Callable[[str], str], emitted: Callable[[Router, str], str], top: str, of: Packets, power_up: int = 1,
-    alarm: str = "",
+    alarm: str = "", random: bool = False,
 ) -> str:  # fmt: skip
     """Verilog of one machine, or of several behind a router, with the first module ``top``.
 
     ``machine(name)``, ``emitted(router, name)``: functions that return the Verilog of a machine and of the router, with
     the first module ``name``. ``power_up``: cycles of a machine's reset after power-up. ``alarm``: an output of
-    machines that is high if that of any machine is; empty: none.
+    machines that is high if that of any machine is; empty: none. ``random``: machines have a port for random words.
     """
     if of.machines == 1:
         return machine(top)
     router = emitted(Router(of.machines, of.word), f"{top}_router")
     text = machine(f"{top}_core")
-    return joined(router, text, top=top, machines=of.machines, word=of.word, at_once=power_up > 1, alarm=alarm)
+    at_once = power_up > 1 or random  # machines of an arbitrary state take no random words
+    return joined(
+        router, text, top=top, machines=of.machines, word=of.word, at_once=at_once, alarm=alarm, random=random
+    )
+
+
+RANDOM = ", random_valid, random_ready, random_data"
+"""The port for random words in a list of ports."""
+RANDOM_DECLARED = "  input random_valid;\n  input [31:0] random_data;\n  output random_ready;\n"
+
+
+@dataclass(frozen=True)
+class SharedRandom:
+    """A port for random words that ``machines`` machines share: of those that want a word, the first one gets it.
+    ``name``: of the nets of a machine, with braces for its number."""
+
+    machines: int
+    name: str
+
+    def nets_of(self, machine: int) -> dict[str, str]:
+        """The net of each port of a machine."""
+        own = self.name.format(machine)
+        return {"random_valid": f"{own}_valid", "random_ready": f"{own}_ready", "random_data": "random_data"}
+
+    def pins(self, machine: int) -> str:
+        """The pins of a machine, behind others."""
+        return "".join(f", .{port}({net})" for port, net in self.nets_of(machine).items())
+
+    @property
+    def nets(self) -> str:
+        """The nets of all machines."""
+        every = [self.name.format(k) for k in range(self.machines)]
+        wanted = [f"{own}_ready" for own in every]
+        lines = [f"wire {', '.join([*wanted, *(f'{own}_valid' for own in every)])};"]
+        for k, own in enumerate(every):
+            before = f" & ~({' | '.join(wanted[:k])})" if k else ""
+            lines.append(f"assign {own}_valid = random_valid{before};")
+        lines.append(f"assign random_ready = {' | '.join(wanted)};")
+        return "".join(f"  {line}\n" for line in lines)
 
 
 def machine_of(text: str, top: str) -> str:
@@ -311,15 +349,17 @@ def machine_of(text: str, top: str) -> str:
 
 
 def joined(
-    router: str, machine: str, *, top: str, machines: int, word: int, at_once: bool = False, alarm: str = ""
-) -> str:
+    router: str, machine: str, *, top: str, machines: int, word: int, at_once: bool = False, alarm: str = "",
+    random: bool = False,
+) -> str:  # fmt: skip
     """Verilog of a module ``top`` that connects a router, module ``top``_router, and machines, module ``top``_core.
 
     ``at_once``: the reset also reaches every machine in its first cycle. Machines need this if random contents of
-    registers at power-up could change their constants before the router's reset arrives. ``alarm``: as of
+    registers at power-up could change their constants before the router's reset arrives. ``alarm``, ``random``: as of
     `assembled`.
     """
     reset, more = "rst | " if at_once else "", f", {alarm}" if alarm else ""
+    shared = SharedRandom(machines, "c{}_random") if random else None
     nets, cores = [], []
     ports = [
         ".clk(clk), .rst(rst), .i_valid(i_valid), .i_ready(i_ready), .i_data(i_data), .o_valid(o_valid), "
@@ -330,6 +370,7 @@ def joined(
         nets.append(f"  wire {', '.join(names)};\n  wire [{word - 1}:0] c{k}_data, r{k}_data;\n")
         ports.append(", ".join(f".{name}({name})" for name in (*names, f"c{k}_data", f"r{k}_data")))
         raised = f", .{alarm}(c{k}_alarm)" if alarm else ""
+        raised += shared.pins(k) if shared else ""
         cores.append(
             f"  {top}_core core_{k}(.clk(clk), .rst({reset}c{k}_rst), .i_valid(c{k}_valid), .i_ready(c{k}_ready), "
             f".i_data(c{k}_data), .o_valid(r{k}_valid), .o_ready(r{k}_ready), .o_data(r{k}_data), "
@@ -338,15 +379,16 @@ def joined(
     if alarm:
         alarms = [f"c{k}_alarm" for k in range(machines)]
         nets.append(f"  wire {', '.join(alarms)};\n  assign {alarm} = {' | '.join(alarms)};\n")
+    nets.append(shared.nets if shared else "")
     return f"""// {machines} machines behind one pair of word streams.
 // Latency: the cycles of a machine, and 1 cycle for each node in each direction.
 // Source: a block of Modmill ({__name__})
-module {top}(clk, rst, i_valid, i_ready, i_data, o_valid, o_ready, o_data, o_last{more});
+module {top}(clk, rst, i_valid, i_ready, i_data, o_valid, o_ready, o_data, o_last{more}{RANDOM if random else ""});
   input clk, rst, i_valid, o_ready;
   input [{word - 1}:0] i_data;
   output i_ready, o_valid, o_last{more};
   output [{word - 1}:0] o_data;
-{"".join(nets)}  {top}_router router({(", " + chr(10) + "    ").join(ports)});
+{RANDOM_DECLARED if random else ""}{"".join(nets)}  {top}_router router({(", " + chr(10) + "    ").join(ports)});
 {"".join(cores)}endmodule
 
 {router}

@@ -9,8 +9,9 @@ The second engine gets all inputs one cycle later, so that one glitch of the clo
 that synthesis finds no equal registers to merge. Its reset begins with that of the first one, because what registers
 hold at power-up must not change its memories, and ends one cycle later. In each cycle its ready and valid, and its data
 if valid, are compared with those of the first one a cycle ago. A word waits in two registers, one from each engine, and
-`o_valid` is high only while they are equal. Any difference raises `o_alarm` until the reset, and no word enters or
-leaves any more. The alarm is held twice, complemented: if the two disagree, that is an alarm too.
+`o_valid` is high only while they are equal. The second engine has the random words of the first one, a cycle later. Any
+difference raises `o_alarm` until the reset, and no word enters or leaves any more. The alarm is held twice,
+complemented: if the two disagree, that is an alarm too.
 
 A fault in one register of either engine or of this block therefore releases no wrong word. Faults outside are not seen:
 what arrives wrong at i is computed on, and what leaves right at o may be changed later. Two faults that change both
@@ -21,13 +22,15 @@ from __future__ import annotations
 
 import re
 import textwrap
+from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import ALARM
-from modmill.engines.machine.cluster import machine_of
+from modmill.engines.machine.cluster import RANDOM, RANDOM_DECLARED, machine_of
+from modmill.engines.machine.random_port import PORTS
 from modmill.rtl.delay import later
 
 LATENCY = 2
@@ -45,7 +48,7 @@ class Lockstep(wiring.Component):
     Throughput: a word every third cycle at o.
     """
 
-    def __init__(self, word: int, alarms: bool = False) -> None:
+    def __init__(self, word: int, alarms: bool = False, random: bool = False) -> None:
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
             "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1), ALARM: Out(1),
@@ -56,8 +59,9 @@ class Lockstep(wiring.Component):
                 ("valid", In(1)), ("ready", Out(1)), ("data", In(word)), ("last", In(1)),
             )},
             "b_rst": Out(1), "rst_now": In(1), **({"x_alarm": In(1), "y_alarm": In(1)} if alarms else {}),
+            **(_random_ports() if random else {}),
         })  # fmt: skip
-        self._word, self._alarms = word, alarms
+        self._word, self._alarms, self._random = word, alarms, random
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -103,12 +107,29 @@ class Lockstep(wiring.Component):
             second_there & ~first_there,
             alone & first_there & ~second_there,
             *((self.x_alarm, self.y_alarm) if self._alarms else ()),
+            *([self._share(m, raised)] if self._random else []),
         ).any()
         with m.If(differs & ~quiet[-1]):
             m.d.sync += [alarm.eq(1), calm.eq(0)]
         with m.If(raised):  # one of the two is enough
             m.d.sync += [alarm.eq(1), calm.eq(0)]
         return m
+
+    def _share(self, m: Module, raised: Value) -> Value:
+        """Give random words to both engines; return whether the second one does not take what the first one took."""
+        port = {name: getattr(self, name) for name in _random_ports()}
+        ready = port["a_random_ready"] & ~raised
+        m.d.comb += [
+            port["a_random_valid"].eq(port["random_valid"] & ~raised), port["a_random_data"].eq(port["random_data"]),
+            port["random_ready"].eq(ready), port["b_random_valid"].eq(later(m, port["a_random_valid"], "random_late")),
+            port["b_random_data"].eq(later(m, port["random_data"], "random_word_late")),
+        ]  # fmt: skip
+        return later(m, port["a_random_ready"], "random_wanted_late") != port["b_random_ready"]
+
+
+def _random_ports() -> dict[str, Any]:
+    """The ports of random words: ``random`` outside, ``a_random`` and ``b_random`` to the engines."""
+    return PORTS | {f"{to}_{name}": member.flip() for to in "ab" for name, member in PORTS.items()}
 
 
 def engine_module(top: str) -> str:
@@ -124,38 +145,47 @@ def machine_pair(text: str, top: str) -> str:
     return re.sub(rf"^module {top}\b", f"module {top}_core", inside, flags=re.MULTILINE)
 
 
-def paired(lockstep: str, engine: str, *, top: str, word: int, alarms: bool = False) -> str:
+def paired(lockstep: str, engine: str, *, top: str, word: int, alarms: bool = False, random: bool = False) -> str:
     """Verilog of a module ``top`` that connects two engines, module `engine_module`, and a `Lockstep`, module
-    ``top``_lockstep, of which the texts are given. ``alarms``: both are made with alarms of the engines."""
+    ``top``_lockstep, of which the texts are given. ``alarms``, ``random``: both are made with alarms of the engines,
+    with a port for random words."""
     streams = [f"{name}_{port}" for name in "ab" for port in ("valid", "ready", "data")]
     streams += [f"{name}_{port}" for name in "xy" for port in ("valid", "ready", "data", "last")]
     inside = ("b_rst", *(("x_alarm", "y_alarm") if alarms else ()))
+    given = [f"{to}_random_{name}" for to in "ab" for name in ("valid", "ready", "data")] * random
     outside = ("clk", "rst", "i_valid", "i_ready", "i_data", "o_valid", "o_ready", "o_data", "o_last")
+    pinned = (*outside, ALARM, *streams, *inside, *given, *(PORTS if random else ()))
     pins = textwrap.fill(
-        ", ".join(f".{name}({name})" for name in (*outside, ALARM, *streams, *inside)) + ", .rst_now(rst)", 116,
+        ", ".join(f".{name}({name})" for name in pinned) + ", .rst_now(rst)", 116,
         initial_indent="    ", subsequent_indent="    ",
     )  # fmt: skip
-    single = ", ".join(name for name in (*streams, *inside) if not name.endswith("data"))
+    single = ", ".join(name for name in (*streams, *inside, *given) if not name.endswith("data"))
     wide = ", ".join(name for name in streams if name.endswith("data"))
     engines = "".join(
         f"  {engine_module(top)} {name}(.clk(clk), .rst({rst}), .i_valid({to}_valid), .i_ready({to}_ready),\n"
         f"    .i_data({to}_data), .o_valid({of}_valid), .o_ready({of}_ready), .o_data({of}_data),\n"
-        f"    .o_last({of}_last){f', .{ALARM}({of}_alarm)' if alarms else ''});\n"
+        f"    .o_last({of}_last){f', .{ALARM}({of}_alarm)' if alarms else ''}{_own(to) if random else ''});\n"
         for name, rst, to, of in (("first", "rst", "a", "x"), ("second", "b_rst", "b", "y"))
     )
+    words = "  wire [31:0] a_random_data, b_random_data;\n" if random else ""
     return f"""// Two engines in lockstep: no word leaves unless both have sent it; any difference raises {ALARM}.
 // Latency: that of an engine, and {LATENCY} cycles more.
 // Source: a block of Modmill ({__name__})
-module {top}({", ".join(outside)}, {ALARM});
+module {top}({", ".join(outside)}, {ALARM}{RANDOM if random else ""});
   input clk, rst, i_valid, o_ready;
   input [{word - 1}:0] i_data;
   output i_ready, o_valid, o_last, {ALARM};
   output [{word - 1}:0] o_data;
-  wire {single};
+{RANDOM_DECLARED if random else ""}  wire {single};
   wire [{word - 1}:0] {wide};
-  {top}_lockstep compare(
+{words}  {top}_lockstep compare(
 {pins});
 {engines}endmodule
 
 {lockstep}
 {engine}"""
+
+
+def _own(to: str) -> str:
+    """The pins of an engine for random words, behind others."""
+    return "".join(f",\n    .{name}({to}_{name})" for name in PORTS)

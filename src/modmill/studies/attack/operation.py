@@ -73,7 +73,7 @@ def read(folder: Path, name: str = "", exponent_bits: int = 0, seed: int = 1) ->
         core = ecc.read(folder)
         chosen = name or core.operations[0]
         core.number(chosen)  # raises for an operation that it does not have
-        runs = [drawn(core.curve, chosen, core.bits, rnd) for _ in range(core.results)]
+        runs = [drawn(core.curve, chosen, core.scalar_bits, rnd) for _ in range(core.results)]
         pairs = [(run, expected(core.curve, chosen, run)) for run in runs]
         return Operation(core, Message(core.setup(core.modulus(chosen))), core.message(chosen, pairs), chosen)
     if not (folder / f"{rsa.EngineCore.STEM}.json").exists():

@@ -93,6 +93,7 @@ def digest_today(row: Row) -> str:
     options = {name: a[name] for name in names} | protection
     if "curve" in a:
         options |= {"operations": tuple(a["operations"]), "shape": Shape(**a["shape"]), "sums": a["sums"]}
+        options |= {name: a[name] for name in ("random_blind", "random_entropy") if name in a}
         pairing = a["curve"] in {curve.name for curve in PAIRING_CURVES}
         return ecc(a["curve"], a["design"], a["parameters"], allow_pairing=pairing, **options).digest
     if a.get("circuit"):

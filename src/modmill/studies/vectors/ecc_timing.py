@@ -54,20 +54,20 @@ def chosen_runs(core: EccCore, operation: str) -> list[Run]:
     match operation:
         case "ladder":
             us = (x, 0, 1, curve.p - 1)
-            scalars = chosen(n, core.bits)
+            scalars = chosen(n, core.scalar_bits)
             return [((k,), {"u": u, BLIND: 1}) for k in scalars for u in (us if k in (0, 1, n) else us[:1])]
         case "multiply-two":
             some = [k for k in chosen(n, n.bit_length()) if k < n]
             return [((k, other), {"x": x, "y": y}) for k in some for other in dict.fromkeys((0, k))]
         case "multiply-base":
-            return [((k,), {BLIND: 1}) for k in chosen(n, core.bits)]
-    return [((k,), {"x": x, "y": y, BLIND: 1}) for k in chosen(n, core.bits)]
+            return [((k,), {BLIND: 1}) for k in chosen(n, core.scalar_bits)]
+    return [((k,), {"x": x, "y": y, BLIND: 1}) for k in chosen(n, core.scalar_bits)]
 
 
 def random_run(core: EccCore, operation: str, rnd: random.Random) -> Run:
     """Return a run with random scalars, points and numbers; one scalar in eight has leading zeros."""
-    scalars, given = drawn(core.curve, operation, core.bits, rnd)
-    return tuple(k if rnd.randrange(8) else k >> rnd.randrange(core.bits + 1) for k in scalars), given
+    scalars, given = drawn(core.curve, operation, core.scalar_bits, rnd)
+    return tuple(k if rnd.randrange(8) else k >> rnd.randrange(core.scalar_bits + 1) for k in scalars), given
 
 
 @dataclass(frozen=True)
