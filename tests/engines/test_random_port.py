@@ -7,13 +7,14 @@ from fractions import Fraction
 from math import comb
 
 import pytest
+from amaranth.hdl import ClockDomain, Module
 
 from components import run_bench
 from modmill.contract import UnsupportedError
 from modmill.engines.machine import random_port
 from modmill.engines.machine.random_port import ENTROPY, FALSE_ALARM, WAIT, WINDOW, HealthTests, RandomPort
 
-ALARMS = ("repeated", "frequent", "missing")
+ALARMS = ("repeated", "frequent", "missing", "torn")
 
 
 def chance(count, entropy):
@@ -117,6 +118,27 @@ def test_a_missing_source_raises_the_alarm_after_the_stated_cycles(monkeypatch):
 
     run_bench(dut, bench)
     assert high.index(1) == 30 + 1 + 40 + 1 and all(high[high.index(1) :])
+
+
+def test_a_reset_does_not_end_a_row_or_a_window():
+    """A front resets the machine at an abort."""
+    m, domain, dut = Module(), ClockDomain("sync"), RandomPort(HealthTests(32))
+    m.domains += domain
+    m.submodules += dut
+    high = []
+
+    async def bench(ctx):
+        ctx.set(dut.take, 1)
+        for word in (5, 7, 1, None, 5, None, 2, 5, 0, None, 4, 4, None, 4, 0):
+            ctx.set(domain.rst, word is None)
+            ctx.set(dut.random_valid, word is not None)
+            ctx.set(dut.random_data, word or 0)
+            await ctx.tick()
+            high.append([name for name in ALARMS if ctx.get(getattr(dut, name))])
+
+    run_bench(m, bench)
+    assert high[:8] == [[]] * 8 and high[8] == ["frequent"]
+    assert high[9:14] == [[]] * 5 and high[14] == ["repeated"]
 
 
 def test_no_word_is_taken_when_it_is_not_wanted_or_after_an_alarm():

@@ -154,13 +154,11 @@ def race(
     record: options.Record = None,
 ) -> None:
     """Race whole coprocessors around several multipliers: simulated, synthesised, routed; operations per second."""
-    from modmill.contract import UnsupportedError
     from modmill.design import parse_set
+    from modmill.engines.ecc.blinding import scalar_bits
     from modmill.engines.ecc.point_engine import Shape
     from modmill.studies.race.ecc import race_operation
 
-    if blind and random == "host":
-        raise UnsupportedError("ecc race takes --blind with --random port only: the host's blinding costs no circuit")
     named = either(raced_curve, curve, "ecc race needs one CURVE, for example: modmill ecc race P-256")
     on = read_curve(named, pairing=allow_pairing)
     keep("finished rows are kept; the same command goes on from them")
@@ -170,7 +168,7 @@ def race(
         seeds=seeds, record=record, io=io,
         shape=Shape(window, teeth, columns, joint, endomorphism), threads=threads, sums=sums,
         word=word, cores=cores, lockstep=lockstep, check_result=check_result, floorplan=floorplan, progress=show,
-        **options.from_port(random, blind, random_entropy),
+        bits=scalar_bits(on, blind), **options.from_port(random, blind, random_entropy),
     )  # fmt: skip
     recorded(record)
     about = {"curve": on.title, "operation": operation, "target": target}

@@ -25,6 +25,7 @@ from modmill.cores.slot_check import slots_used
 from modmill.cores.zeroise import multiplier_messages, refilled
 from modmill.design import DesignInstance
 from modmill.engines.machine.layout import words_of
+from modmill.engines.machine.random_port import KEPT
 from modmill.engines.machine.random_port import PORTS as RANDOM_PORT
 from modmill.flow.emit import without_initial_values
 from modmill.flow.lint import lint
@@ -36,8 +37,8 @@ MULTIPLY = 1
 """Command of a product."""
 POWER_UPS = 300
 """Most power-ups with further random contents; they take at most as many cycles as all exchanges."""
-COUNTERS = ".value_jobs", ".jobs_coming"
-"""Ends of the names of the registers that count jobs, which zeroising keeps."""
+COUNTERS = ".value_jobs", ".jobs_coming", KEPT
+"""Ends of the names of the registers that count jobs, and of those of tests of random words, which zeroising keeps."""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ def leakage_table(folder: Path) -> str:
 def blinding(about: Mapping[str, Any]) -> str:
     """The blinding of a t-test in words."""
     words = [f"{name} {about[key]} bits" for name in ("scalar", "exponent") if (key := f"blind_{name}") in about]
+    words += [f"scalar {about['random_blind']} bits inside"] if "random_blind" in about else []
     words += ["coordinates"] * bool(about.get("blind_coordinates"))
     return ", ".join(words) or "none"
 
@@ -99,6 +100,7 @@ def _table(head: Sequence[str], texts: int, lines: Sequence[list[str]]) -> str:
 def protection(about: Mapping[str, Any]) -> str:
     """The options that protect an engine, or "none"."""
     names = [f"`--{name.replace('_', '-')}`" for name in PROTECTIONS if about.get(name)]
+    names += ["`--random port`"] * bool(about.get("random_blind"))
     return ", ".join([*names, *["`--set check=true`"] * bool(about.get("parameters", {}).get("check"))]) or "none"
 
 

@@ -16,12 +16,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 from modmill.contract import Digits
 from modmill.designs import DESIGNS
+from modmill.engines.ecc.blinding import scalar_bits
 from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.rsa.exponentiation import PUBLIC
 from modmill.engines.rsa.rsa import BITS
@@ -136,7 +138,7 @@ class MeasuredEngine(Measured):
             words = ["rsa", "race", "--bits", *([w, "--no-crt"] if w in BITS else [2 * w])]
             words += ["--blind", blind] if blind else []
         else:
-            words = ["ecc", "race", a["curve"], *self._pairing, "--operation", *a["operations"]]
+            words = ["ecc", "race", a["curve"], *self._pairing, "--operation", *a["operations"], *self._host_blind]
         words += self._options
         words += ["--target", self.target] if self.target != "ecp5-85k" else []
         words += ["--route", "--seeds", max(row.seed or 1 for row in self.routes)] if self.routes else []
@@ -155,13 +157,22 @@ class MeasuredEngine(Measured):
             words += ["--blind", a["bits"] - width]
         else:
             words = ["ecc", "build", "--curve", a["curve"], *self._pairing]
-            words += [word for name in a["operations"] for word in ("--operation", name)]
+            words += [word for name in a["operations"] for word in ("--operation", name)] + self._host_blind
         return [str(word) for word in (*words, *self._options)]
 
     @property
     def _pairing(self) -> list[str]:
         """The option that the commands need for a curve for pairings."""
         return ["--allow-pairing"] if any(curve.name == self.about["curve"] for curve in PAIRING_CURVES) else []
+
+    @property
+    def _host_blind(self) -> list[Any]:
+        """The option for scalars of a curve with room for blinding on the host."""
+        with suppress(ValueError):  # a user's own curve
+            curve = find_curve(self.about["curve"], pairing=True)
+            if self.about["bits"] > scalar_bits(curve) and not self.about.get("random_blind"):
+                return ["--blind", self.about["bits"] - (scalar_bits(curve, 1) - 1)]
+        return []
 
     @property
     def _options(self) -> list[Any]:

@@ -236,6 +236,8 @@ def prove(
     options = record if multiplier else record.get("options")
     top = _top(options, record_file)
     assert isinstance(options, dict)
+    if options.get("random_blind"):
+        raise ValueError("an engine with a port for random words is not proved; build it without --random port")
     but, assumed = "", [line.format(yosys=tools.version("yosys")) for line in _ASSUMED]
     computed: tuple[Part, ...] = ()
     if multiplier:

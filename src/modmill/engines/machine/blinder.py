@@ -139,7 +139,8 @@ class Blinder(wiring.Component):
         m.submodules.port = self._port = port = RandomPort(self.blinding.tests)
         alarm, calm = Signal(name="alarm"), Signal(name="calm", init=1)
         raised = alarm | ~calm
-        with m.If(port.repeated | port.frequent | port.missing | raised):  # one of the two is enough
+        causes = port.repeated | port.frequent | port.missing | port.torn
+        with m.If(causes | raised):  # one of the two is enough
             m.d.sync += [alarm.eq(1), calm.eq(0)]
         m.d.comb += [
             port.random_valid.eq(self.random_valid), port.random_data.eq(self.random_data),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import comb
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -34,6 +34,10 @@ WINDOW = 512
 """Words of a window of the adaptive proportion test, as SP 800-90B has it for words of several bits."""
 WAIT = 1 << 16
 """Cycles for which a random word is awaited; then the alarm rises."""
+KEPT = "_of_tests"
+"""End of the names of registers whose contents depend on former words; no reset and no zeroising clears them."""
+_COUNT = 16
+"""Bits of the counter of words, of which two copies show that a reset has been."""
 PORTS = {"random_valid": In(1), "random_ready": Out(1), "random_data": In(RANDOM_WORD)}
 """The port: a word is taken in a cycle in which valid and ready are high."""
 
@@ -72,50 +76,29 @@ class RandomPort(wiring.Component):
     """Random words from the port for a block that takes ``word`` in a cycle in which ``there`` is high: while it wants
     one, ``take`` is high.
 
-    ``repeated``, ``frequent``: one of the tests has failed. ``missing``: a word has been wanted for `WAIT` cycles. Each
-    lasts until the reset. From ``stop`` on no word is taken.
-    Cost: about 130 registers and 110 LUTs. Latency: 0 cycles; a test fails 2 cycles after the word.
+    ``repeated``, ``frequent``: one of the tests has failed. ``missing``: a word has been wanted for `WAIT` cycles.
+    ``torn``: the two copies of the counter of words disagree, one of which is complemented. Each lasts until the reset.
+    From ``stop`` on no word is taken.
+
+    The counts go on after a reset, so that a front that resets the machine at an abort does not end a row or a window.
+    At power-up the registers have arbitrary contents: a reset finds the two copies torn, and sets the counts.
+    Cost: about 150 registers and 120 LUTs. Latency: 0 cycles; a test fails 2 cycles after the word.
     """
 
     def __init__(self, tests: HealthTests) -> None:
         self.tests = tests
         super().__init__({
             **PORTS, "word": Out(RANDOM_WORD), "there": Out(1), "take": In(1), "stop": In(1),
-            "repeated": Out(1), "frequent": Out(1), "missing": Out(1),
+            "repeated": Out(1), "frequent": Out(1), "missing": Out(1), "torn": Out(1),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        tests = self.tests
         m.d.comb += [
             self.word.eq(self.random_data), self.there.eq(self.random_valid & self.random_ready),
             self.random_ready.eq(self.take & ~self.stop),
         ]  # fmt: skip
-        word = Signal(RANDOM_WORD, name="taken_word", reset_less=True)
-        taken, begun = Signal(name="taken"), Signal(name="begun")
-        m.d.sync += taken.eq(self.there)
-        with m.If(self.there):
-            m.d.sync += word.eq(self.random_data)
-
-        before = Signal(RANDOM_WORD, name="word_before", reset_less=True)
-        row = Signal(range(tests.repetition + 1), name="in_a_row", init=1)
-        again = begun & (word == before)
-        with m.If(taken):
-            m.d.sync += [before.eq(word), begun.eq(1), row.eq(Mux(again, row + 1, 1))]
-            with m.If(again & (row == tests.repetition - 1)):
-                m.d.sync += self.repeated.eq(1)
-
-        first = Signal(RANDOM_WORD, name="first_word", reset_less=True)
-        place, count = Signal(range(WINDOW), name="place"), Signal(range(tests.proportion + 1), name="equal_words")
-        with m.If(taken):
-            m.d.sync += place.eq(place + 1)  # modulo WINDOW, a power of two
-            with m.If(place == 0):
-                m.d.sync += [first.eq(word), count.eq(1)]
-            with m.Elif(word == first):
-                m.d.sync += count.eq(count + 1)
-                with m.If(count == tests.proportion - 1):
-                    m.d.sync += self.frequent.eq(1)
-
+        self._tests(m)
         waited = Signal(range(WAIT + 1), name="waited")
         with m.If(self.random_ready & ~self.random_valid & (waited != WAIT)):
             m.d.sync += waited.eq(waited + 1)
@@ -124,3 +107,37 @@ class RandomPort(wiring.Component):
         with m.If(waited == WAIT):
             m.d.sync += self.missing.eq(1)
         return m
+
+    def _tests(self, m: Module) -> None:
+        """Both tests, of each word a cycle after it is taken."""
+        tests = self.tests
+        word, before, first = (
+            Signal(RANDOM_WORD, name=name, reset_less=True) for name in ("taken_word", "word_before", f"first{KEPT}")
+        )
+        words = Signal(_COUNT, name=f"words{KEPT}", reset_less=True)
+        copy = Signal(_COUNT, name=f"words_not{KEPT}", init=-1, reset_less=True)
+        row = Signal(range(tests.repetition), name="in_a_row", init=1, reset_less=True)
+        count = Signal(range(tests.proportion), name=f"equal{KEPT}", reset_less=True)
+        begun, taken, torn = Signal(name="begun", reset_less=True), Signal(name="taken"), ~(words ^ copy).all()
+        m.d.sync += taken.eq(self.there)
+        with m.If(self.there):
+            m.d.sync += word.eq(self.random_data)
+        again, place, next_words = begun & (word == before), words % WINDOW, words + 1
+        with m.If(torn):
+            m.d.sync += self.torn.eq(1)
+        with m.If(ResetSignal() & torn):
+            m.d.sync += [words.eq(0), copy.eq(-1), begun.eq(0), row.eq(1), count.eq(0)]
+        with m.Elif(taken):
+            m.d.sync += [before.eq(word), begun.eq(1), words.eq(next_words), copy.eq(~next_words)]
+            with m.If(~again):
+                m.d.sync += row.eq(1)
+            with m.Elif(row == tests.repetition - 1):
+                m.d.sync += self.repeated.eq(1)
+            with m.Else():
+                m.d.sync += row.eq(row + 1)
+            with m.If(place == 0):
+                m.d.sync += [first.eq(word), count.eq(1)]
+            with m.Elif((word == first) & (count == tests.proportion - 1)):
+                m.d.sync += self.frequent.eq(1)
+            with m.Elif(word == first):
+                m.d.sync += count.eq(count + 1)

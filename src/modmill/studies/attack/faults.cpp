@@ -160,6 +160,7 @@ private:
         if (!at.presenting && cycle >= op.start.first && at.accepted < op.words) at.presenting = true;
         model->i_valid = at.presenting;
         model->i_data = at.presenting ? op.i[at.accepted] : 0;
+        offer_random(*model, op.start.seed + cycle, 0);
         low();
         if (model->i_valid && model->i_ready) {
             ++at.accepted;

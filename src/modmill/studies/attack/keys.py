@@ -106,10 +106,10 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
     core.number(chosen)  # raises for an operation that it does not have
     if chosen not in secret:
         raise UnsupportedError(f"{chosen} has no secret scalar; operations with one are {', '.join(secret)}")
-    room = core.bits - (scalar_bits(curve, 1) - 1)
+    room = core.scalar_bits - (scalar_bits(curve, 1) - 1)
     if blind_scalar > max(0, room):
         raise UnsupportedError(
-            f"the scalars of this engine have {core.bits} bits, which leaves {max(0, room)} for --blind-scalar, "
+            f"the scalars of this engine have {core.scalar_bits} bits, which leaves {max(0, room)} for --blind-scalar, "
             f"not {blind_scalar}; ecc build --blind BITS makes room"
         )
 
@@ -117,7 +117,7 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
         raise UnsupportedError("multiply-base has no point of its own: --fixed point needs multiply or ladder")
 
     def points(rnd: random.Random) -> list[Mapping[str, int]]:
-        return [drawn(curve, chosen, core.bits, rnd)[1] for _ in range(core.results)]
+        return [drawn(curve, chosen, core.scalar_bits, rnd)[1] for _ in range(core.results)]
 
     scalars = partial(_several, core.results, curve.n)
 
@@ -126,7 +126,7 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
         host = Ecc(engine, blind_scalar, blind_coordinates, below=rnd.randrange)
         keys, given = (scalars(rnd), secrets) if point else (secrets, points(rnd))
         if chosen == "ladder":
-            host.ladder(keys, [numbers["u"] for numbers in given], core.bits - blind_scalar)
+            host.ladder(keys, [numbers["u"] for numbers in given], core.scalar_bits - blind_scalar)
         elif chosen == "multiply":
             host.multiply(keys, [(numbers["x"], numbers["y"]) for numbers in given])
         else:

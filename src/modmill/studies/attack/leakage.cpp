@@ -30,6 +30,7 @@ struct Batch {  // the same layout stands in traces.py
     const uint64_t* i;
     const uint64_t* groups;
     uint64_t* o;
+    const uint64_t* seeds;  // of the random words of a run, for a model with a port for them
     uint64_t* late;  // whether the answer of a run ended in another cycle than that of the first run
 };
 
@@ -106,6 +107,7 @@ public:
     void run(const Batch& batch, Moments* sums) {
         const size_t entries = (classes + 1) * cycles;
         for (uint64_t k = 0; k < batch.runs; ++k) {
+            random = batch.seeds[k];
             const uint64_t end = run(batch.i + k * words * SEND_WORDS, batch.o + k * wanted * TAKE_WORDS);
             batch.late[k] = end + TAIL != cycles;
             const std::lock_guard<std::mutex> guard(adding);
@@ -128,6 +130,7 @@ public:
         std::vector<uint8_t> old;
         for (uint64_t k = 0; k < batch.runs; ++k) {
             begin();
+            random = batch.seeds[k];
             uint64_t accepted = 0, taken = 0;
             for (uint64_t before = 0; before < cycle; ++before)
                 cycle_of(batch.i + k * words * SEND_WORDS, accepted, taken, nullptr);
@@ -150,7 +153,7 @@ public:
 
 private:
     const uint64_t wanted, words, classes;
-    uint64_t cycles = 0;
+    uint64_t cycles = 0, random = 0;
     VerilatedContext context;
     std::unique_ptr<Vmodel> model;
     std::vector<std::vector<Place>> watched;
@@ -200,6 +203,7 @@ private:
         static const uint64_t nothing[SEND_WORDS] = {};
         model->i_valid = more;
         MODMILL_SEND((more ? i + accepted * SEND_WORDS : nothing));
+        offer_random(*model, random++, 0);
         model->clk = 0;
         model->eval();
         const bool in = more && model->i_ready, out = model->o_valid;

@@ -88,11 +88,15 @@ class _Test:
         own = self.subject.key(rnd)  # also if it is not used, so that the other numbers are drawn alike
         return which, self.subject.draw(self.fixed if which == FIXED and not self.control else own, rnd)
 
+    def seeds(self, numbers: Sequence[int]) -> list[int]:
+        """The seeds of the random words that runs get at a port for them."""
+        return [random.Random(f"{self.seed} {number} port").getrandbits(64) for number in numbers]
+
     def block(self, runner: Runner, numbers: Sequence[int]) -> list[int]:
         """Add the traces of these runs to the sums; return the late ones. Raises ToolError for a wrong answer."""
         drawn = [self.case(number) for number in numbers]
         groups = [_group(number, which) for number, (which, _) in zip(numbers, drawn, strict=True)]
-        answers, ended = runner.run([case.words for _, case in drawn], groups, self.sums)
+        answers, ended = runner.run([case.words for _, case in drawn], groups, self.sums, self.seeds(numbers))
         for number, (_, case), answer, late in zip(numbers, drawn, answers, ended, strict=True):
             if not late and not case.right(answer):
                 raise tools.ToolError(f"simulation: the answer of run {number} is wrong")
@@ -103,7 +107,7 @@ class _Test:
         the first ``count`` runs, with their t, the largest first."""
         drawn = [self.case(number) for number in range(count)]
         with self.traced.runner() as runner:
-            changed = runner.look_at([case.words for _, case in drawn], curve.peak)
+            changed = runner.look_at([case.words for _, case in drawn], curve.peak, self.seeds(range(count)))
         most = limit(len(self.traced.places))
         found = []
         for place, counts in zip(self.traced.places, zip(*changed, strict=True), strict=True):

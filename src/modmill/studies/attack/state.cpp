@@ -30,4 +30,11 @@ template <class Model> std::vector<Place> places_of(Model& model) {
     return places;
 }
 
+// A fresh word at the port for random words, of a model that has one.
+template <class Model> auto offer_random(Model& model, uint64_t seed, int) -> decltype(model.random_valid, void()) {
+    model.random_valid = 1;
+    model.random_data = static_cast<uint32_t>(seeded(seed) >> 16);
+}
+template <class Model> void offer_random(Model&, uint64_t, long) {}
+
 }  // namespace

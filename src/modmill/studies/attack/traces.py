@@ -97,7 +97,7 @@ class _Opening(ctypes.Structure):  # has the same layout in leakage.cpp
 
 
 class _Batch(ctypes.Structure):  # has the same layout in leakage.cpp
-    _fields_ = library.fields((U64, "runs"), (U64S, "i groups o late"))
+    _fields_ = library.fields((U64, "runs"), (U64S, "i groups o seeds late"))
 
 
 class Sums:
@@ -196,32 +196,37 @@ class Runner(Instance):
                 raise tools.ToolError(f"verilator: {place.name} has {bits} of {place.bits} bits")
 
     def run(
-        self, runs: Sequence[Sequence[tuple[int, ...]]], groups: Sequence[int], sums: Sums
+        self, runs: Sequence[Sequence[tuple[int, ...]]], groups: Sequence[int], sums: Sums, seeds: Sequence[int] = ()
     ) -> tuple[list[list[tuple[int, ...]]], list[bool]]:
-        """Run with the words of each run, and add its trace to the sums of its group. Returns the answers, and for each
-        whether it ended in another cycle than that of the first run. Other threads go on meanwhile.
+        """Run with the words of each run, and add its trace to the sums of its group. ``seeds``: of the random words of
+        each run, below 2^64, for a model with a port for them. Returns the answers, and for each whether it ended in
+        another cycle than that of the first run. Other threads go on meanwhile.
 
         Raises ValueError for a run of another number of words than the first.
         """
-        batch, o, late = self._batch(runs, groups)
+        batch, o, late = self._batch(runs, groups, seeds)
         self._library.modmill_run(self._simulation, ctypes.byref(batch), sums.buffer)
         size = len(o) // len(runs)
         answers = [self._traced.bench.take.unpacked(o[k * size : (k + 1) * size]) for k in range(len(runs))]
         return answers, [bool(x) for x in late[: len(runs)]]
 
-    def look_at(self, runs: Sequence[Sequence[tuple[int, ...]]], cycle: int) -> list[list[int]]:
+    def look_at(
+        self, runs: Sequence[Sequence[tuple[int, ...]]], cycle: int, seeds: Sequence[int] = ()
+    ) -> list[list[int]]:
         """The bits that change in this cycle of each run, in every place of `Traced.places`."""
-        batch, *_ = self._batch(runs, [0] * len(runs))
+        batch, *_ = self._batch(runs, [0] * len(runs), seeds)
         size = len(self._traced.places)
         into = library.array(U32, len(runs) * size)
         self._library.modmill_look_at(self._simulation, ctypes.byref(batch), cycle, into)
         return [into[k * size : (k + 1) * size] for k in range(len(runs))]
 
-    def _batch(self, runs: Sequence[Sequence[tuple[int, ...]]], groups: Sequence[int]) -> tuple[_Batch, Any, Any]:
+    def _batch(
+        self, runs: Sequence[Sequence[tuple[int, ...]]], groups: Sequence[int], seeds: Sequence[int]
+    ) -> tuple[_Batch, Any, Any]:
         if any(len(words) != self._words for words in runs):
             raise ValueError(f"a run must have {self._words} words, as the first")
         bench = self._traced.bench
         sent = [number for words in runs for number in bench.send.packed(words)]
         o, late = library.array(U64, len(runs) * bench.wanted * bench.take.size), library.array(U64, len(runs))
         given = library.array(U64, len(sent), sent), library.array(U64, len(runs), groups)
-        return _Batch(len(runs), *given, o, late), o, late
+        return _Batch(len(runs), *given, o, library.array(U64, len(runs), seeds), late), o, late
