@@ -154,6 +154,7 @@ def rendered(core: BuiltEngine, written: Mapping[str, Any]) -> dict[str, str]:
         f"{package.bench}.py": sheet.template("test_engine.py.j2").render(
             stem=stem, rtl_file=package.source, bench=package.bench, name=package.name, top=core.top, cores=core.cores,
             word=core.word, binary=core.layout.binary, patience=core.patience, power_up_reset=core.power_up,
+            random=core.blinding is not None,
         ),
         **package.files(f"{stem}.core"), **front,
     }  # fmt: skip

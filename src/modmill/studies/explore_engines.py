@@ -245,7 +245,7 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
         ("order", rnd.random() < 0.25),
         *_common(rnd, small),
         *([("check_result", True)] if rnd.randrange(CHECKED) == 0 else []),
-        *([("random_blind", blind), ("random_entropy", rnd.randint(20, 32))] if blind else []),
+        *([("random_blind", blind), ("random_entropy", rnd.randint(1, 32))] if blind else []),
     ]
     return EngineCase("ecc", design.name, tuple(options), _settings(rnd, design, curve.p), curve)
 
