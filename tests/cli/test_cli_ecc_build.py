@@ -148,3 +148,16 @@ def test_refusals(place):
     assert "has no operation 'ladder'" in refused(*BUILD, "--operation", "ladder", cwd=place)
     assert "the operation must be" in refused("ecc", "race", "secp160k1", "--operation", "add", cwd=place)
     assert [path.name for path in place.iterdir()] == ["message"]
+
+
+def test_random_words_of_the_engine(tmp_path):
+    """The command in the record is the one that was given; the options need each other."""
+    words = ["ecc", "build", "--curve", "X25519", "--multiplier", "pseudo-mersenne", "--threads", "1"]
+    given = ["--random", "port", "--blind", "40", "--random-entropy", "16"]
+    assert (
+        "takes no engine with a port for random words" in modmill(*words, *given, "-o", str(tmp_path / "core")).stdout
+    )
+    command = json.loads((tmp_path / "core" / "ecc.json").read_text())["command"]
+    assert "--blind 40" in command and "--random port --random-entropy 16" in command
+    assert "--random port needs --blind BITS" in refused(*words, "--random", "port", cwd=tmp_path)
+    assert "--random-entropy is for --random port" in refused(*words, "--random-entropy", "8", cwd=tmp_path)

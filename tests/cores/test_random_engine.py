@@ -16,10 +16,14 @@ from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.engine import ExactPointEngine, RtlPointEngine
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.ecc.samples import sample
+from modmill.cores.proofs.proof import prove
 from modmill.engines.ecc.blinding import Ecc, on_twist, scalar_bits
 from modmill.engines.ecc.point_engine import Shape
+from modmill.engines.machine.random_port import KEPT
 from modmill.flow.emit import without_initial_values
 from modmill.report.sheet import split
+from modmill.studies.attack.campaign import run as campaign
+from modmill.studies.attack.operation import read
 
 CURVE = weierstrass(251, -3)
 ALL = ("multiply", "multiply-base", "multiply-two")
@@ -180,3 +184,21 @@ REFUSED = [
 def test_refusals(options, why):
     with pytest.raises(UnsupportedError, match=why):
         made(**options)
+
+
+def test_it_is_not_proved(folder):
+    with pytest.raises(ValueError, match="takes no engine with a port for random words; build it without"):
+        prove(folder)
+    assert "Nothing: `modmill prove` takes no engine" in (folder / "README.md").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lockstep", [False, True])
+def test_faults_and_traces_have_random_words(lockstep, tmp_path):
+    """In lockstep no fault releases a wrong result, those of the block for blinding included."""
+    core = made(lockstep=lockstep)
+    core.write(tmp_path / "engine", "made for a test")
+    found = campaign(read(tmp_path / "engine"), 400)
+    names = [place.name for place in found.places]
+    assert any("factor" in name for name in names) and any(KEPT in name for name in names)
+    assert lockstep is not bool(found.released)

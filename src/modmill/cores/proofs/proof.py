@@ -237,7 +237,7 @@ def prove(
     top = _top(options, record_file)
     assert isinstance(options, dict)
     if options.get("random_blind"):
-        raise ValueError("an engine with a port for random words is not proved; build it without --random port")
+        raise ValueError(f"{sheet.NO_PROOF}; build it without --random port")
     but, assumed = "", [line.format(yosys=tools.version("yosys")) for line in _ASSUMED]
     computed: tuple[Part, ...] = ()
     if multiplier:
