@@ -90,6 +90,8 @@ def test_every_kind_of_choice_is_drawn():
         ("bus", 5),
         ("lockstep", 1),
         ("check_result", 1),
+        ("random_blind", 6),
+        ("random_entropy", 9),
     ):
         assert len({dict(case.arguments).get(name) for case in cases} - {None}) >= least, name
     assert len({case.design for case in cases}) > 20 and {type(case.curve).__name__ for case in cases} >= {
