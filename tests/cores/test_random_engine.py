@@ -22,6 +22,9 @@ from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.machine.random_port import KEPT
 from modmill.flow.emit import without_initial_values
 from modmill.report.sheet import split
+from modmill.soc.bitstream import BoardDesign
+from modmill.soc.boards import BOARDS
+from modmill.soc.system import Part
 from modmill.studies.attack.campaign import run as campaign
 from modmill.studies.attack.operation import read
 
@@ -184,6 +187,14 @@ REFUSED = [
 def test_refusals(options, why):
     with pytest.raises(UnsupportedError, match=why):
         made(**options)
+
+
+def test_systems_and_boards_without_a_source_refuse_it():
+    core = made(bus="wishbone", word=32)
+    with pytest.raises(ValueError, match="have no random words; build ecc without --random port"):
+        Part(core.device, find_bus("wishbone"), "", 0)
+    with pytest.raises(UnsupportedError, match="a board has no random words"):
+        BoardDesign(core, BOARDS[0])
 
 
 def test_it_is_not_proved(folder):

@@ -61,6 +61,8 @@ class BoardDesign:
     def __post_init__(self) -> None:
         if self.engine.word != WORD:
             raise UnsupportedError(f"a board takes an engine with words of {WORD} bits, not {self.engine.word}")
+        if self.engine.blinding:
+            raise UnsupportedError(f"a board has no random words; build {self.engine.top} without --random port")
         if self.baud not in BAUDS:
             raise UnsupportedError(f"baud must be one of {', '.join(map(str, BAUDS))}, not {self.baud}")
         _ = self.pll

@@ -51,6 +51,8 @@ class Part:
     def __post_init__(self) -> None:
         if self.device.separate:
             raise ValueError(f"a system and a board have one clock; build {self.top} without --bus-clock separate")
+        if self.device.random:
+            raise ValueError(f"a system and a board have no random words; build {self.top} without --random port")
         if self.bus.packets:
             others = ", ".join(bus.name for bus in BUSES if not bus.packets)
             raise ValueError(f"a system and a board reach registers; build {self.top} with --bus {others}")
