@@ -31,7 +31,7 @@ class PlainStandIn(StandIn):
 
 CASES = [
     (montgomery(251), {"random_blind": 16}),
-    (weierstrass(1009, -3), {"operations": ALL, "random_blind": 40, "threads": 2}),
+    long(weierstrass(1009, -3), {"operations": ALL, "random_blind": 40, "threads": 2}),
     long("Curve25519", {"random_blind": 64}),
     long(edwards(1009, -1), {"operations": ALL[:2], "random_blind": 64}),
     long("P-256", {"operations": ALL, "random_blind": 64, "order": True}),

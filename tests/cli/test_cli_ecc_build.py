@@ -152,7 +152,8 @@ def test_refusals(place):
 
 def test_random_words_of_the_engine(tmp_path):
     """The command in the record is the one that was given; the options need each other."""
-    words = ["ecc", "build", "--curve", "X25519", "--multiplier", "pseudo-mersenne", "--threads", "1"]
+    words = ["ecc", "build", "--curve", "weierstrass p=251 a=1 b=4 x=0 y=2 n=271 h=1", "--set", "loadable=false"]
+    words += ["--operation", "multiply-base", "--threads", "1"]
     given = ["--random", "port", "--blind", "40", "--random-entropy", "16"]
     assert (
         "takes no engine with a port for random words" in modmill(*words, *given, "-o", str(tmp_path / "core")).stdout

@@ -38,6 +38,12 @@ def made(curve=CURVE, **options):
 
 
 @pytest.fixture(scope="module")
+def bare():
+    """An engine with two streams."""
+    return made()
+
+
+@pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """An engine behind a bus, with key slots."""
     core = made(bus="wishbone", key_slots=2)
@@ -139,14 +145,14 @@ def test_a_bad_source_is_an_alarm_until_the_reset(device, source, jobs):
 
 
 @pytest.mark.parametrize("source", ["missing", "stuck", "biased"])
-def test_a_bare_engine_sends_nothing_after_an_alarm(source):
+def test_a_bare_engine_sends_nothing_after_an_alarm(bare, source):
     """And ends: it does not wait for ever. The jobs before the alarm have their answers."""
-    core = made()
+    core = bare
     runs, right = runs_of(core, 9)
     words = core.setup()
     for run in runs:
         words += core.job("multiply-base", [run])
-    run = core._simulator.run(words, 9 * core.layout.answer_words(0), source=source, timeout=200_000)
+    run = core._simulator.run(words, 9 * core.layout.answer_words(0), source=source, timeout=80_000)
     assert run.violations and "timeout" in run.violations[-1] and len(run.violations) == 1
     found = core.layout.results(0, run.words, CURVE.p)
     assert found == right[: len(found)] and len(found) <= {"missing": 0, "stuck": 2, "biased": 5}[source]

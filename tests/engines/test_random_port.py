@@ -23,7 +23,7 @@ def chance(count, entropy):
     return sum(comb(others, k) * p**k * (1 - p) ** (others - k) for k in range(count - 1, others + 1))
 
 
-@pytest.mark.parametrize("entropy", [1, 7, 32])
+@pytest.mark.parametrize("entropy", [1, 7, 16])
 def test_cutoffs_are_the_least_with_the_stated_probability(entropy):
     tests, most = HealthTests(entropy), Fraction(1, 2**FALSE_ALARM)
     assert chance(tests.proportion, entropy) <= most < chance(tests.proportion - 1, entropy)
@@ -33,7 +33,7 @@ def test_cutoffs_are_the_least_with_the_stated_probability(entropy):
 
 def test_cutoffs_are_those_of_the_standard_or_one_more():
     """SP 800-90B, Section 4.4.2: 1 + critbinom(W, 2^-H, 1 - alpha)."""
-    for entropy in ENTROPY:
+    for entropy in (*ENTROPY[:8], 16, ENTROPY[-1]):
         values, tail, critical = 2**entropy, 0, WINDOW  # the tail times values^WINDOW
         while (
             tail := tail + comb(WINDOW, critical) * (values - 1) ** (WINDOW - critical)
