@@ -145,7 +145,8 @@ Curve = Annotated[
     ),
 ]  # fmt: skip
 BlindScalar = Annotated[
-    int, typer.Option("--blind-scalar", min=0, max=128, help="Bits of a random multiple of the order.")
+    int,
+    typer.Option("--blind-scalar", min=0, max=128, help="Bits of a random multiple of the order that the host adds."),
 ]
 BlindCoordinates = Annotated[
     bool, typer.Option("--blind-coordinates/--no-blind-coordinates", help="Random projective coordinates.")

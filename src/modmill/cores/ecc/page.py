@@ -96,7 +96,7 @@ def _blinded(record: Mapping[str, Any]) -> str:
     tests, taken = HealthTests(options["random_entropy"]), -(-blind // RANDOM_WORD)
     return f"""- {names}: in place of digits the scalar itself, in {words} words{flag}. The engine adds a random
   multiple of the order of the point, of {blind} bits from {taken} words of its port for each thread. `o_alarm` rises if
-  {tests.repetition} of these words in a row are equal, if {tests.proportion} of {WINDOW} are equal to the first of them
-  (SP 800-90B, 4.4.1 and 4.4.2, for words of {tests.entropy} bits of entropy; false alarms have a probability of at most
-  2^-{FALSE_ALARM}), and if no word comes for {WAIT:,} cycles. Then no word enters any more.
+  {tests.repetition} of these words in a row are equal, if {tests.proportion} of {WINDOW} are equal to the first one,
+  itself included (SP 800-90B, 4.4.1 and 4.4.2, for words of {tests.entropy} bits of entropy; false alarms have a
+  probability of at most 2^-{FALSE_ALARM}), and if no word comes for {WAIT:,} cycles. Then no word enters any more.
 """

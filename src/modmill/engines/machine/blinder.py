@@ -91,8 +91,7 @@ class Blinding:
         return self.scalar_words(layout.word) + self.flagged
 
     def cycles(self, program: int, layout: MicrocodeLayout) -> int:
-        """At least the cycles of a job of a program from its first word to its last one, if no word waits, besides a
-        few for each word."""
+        """Most cycles of the block for a job of a program, besides those of its words, if no random word is awaited."""
         recoding = self.recodings[program]
         if recoding is None:
             return 0
