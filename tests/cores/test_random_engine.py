@@ -3,9 +3,11 @@
 """Engines for curves that blind scalars inside: bare, in lockstep, behind a bus; with good and bad random words."""
 
 import json
+import random
+from dataclasses import replace
 
 import pytest
-from small_curves import edwards, montgomery, weierstrass
+from small_curves import edwards, weierstrass
 
 from marks import long
 from modmill.buses.adapters import find_bus
@@ -21,19 +23,26 @@ from modmill.engines.ecc.blinding import Ecc, on_twist, scalar_bits
 from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.machine.random_port import KEPT
 from modmill.flow.emit import without_initial_values
+from modmill.numbers.curves.affine import Montgomery
 from modmill.report.sheet import split
 from modmill.soc.bitstream import BoardDesign
 from modmill.soc.boards import BOARDS
 from modmill.soc.system import Part
 from modmill.studies.attack.campaign import run as campaign
 from modmill.studies.attack.operation import read
+from modmill.studies.explore_engines import random_curve
 
 CURVE = weierstrass(251, -3)
+LADDER = random_curve(random.Random(2), Montgomery, None, 10)  # with counted points
 ALL = ("multiply", "multiply-base", "multiply-two")
 
 
 def made(curve=CURVE, **options):
-    given = {"operations": () if curve == montgomery(251) else ("multiply-base",), "threads": 1, "random_blind": 16}
+    given = {
+        "operations": () if isinstance(curve, Montgomery) else ("multiply-base",),
+        "threads": 1,
+        "random_blind": 16,
+    }
     return ecc(curve, "montgomery-array", {"loadable": False}, **(given | options))
 
 
@@ -54,7 +63,7 @@ CHECKED = [
     long(CURVE, {"operations": ALL, "lockstep": True, "cores": 2, "bus": "axi-stream"}),
     long(CURVE, {"operations": ("multiply",), "random_blind": 1, "threads": 3, "check_result": True}),
     long(CURVE, {"bus": "apb", "bus_clock": "separate", "key_slots": 2, "cores": 2, "random_entropy": 20}),
-    long(montgomery(251), {"bus": "axi4-lite", "key_slots": 1, "random_blind": 33, "lockstep": True}),
+    long(LADDER, {"bus": "axi4-lite", "key_slots": 1, "random_blind": 33, "lockstep": True}),
     long(edwards(1009, -1), {"operations": ALL, "random_blind": 128, "word": 17, "shape": Shape(window=3, teeth=2)}),
 ]  # fmt: skip
 
@@ -63,6 +72,14 @@ CHECKED = [
 def test_engines_pass_their_check(curve, options, tmp_path):
     report = check_ecc(made(curve, **options).write(tmp_path / "engine", "made for a test"))
     assert not report.failures
+
+
+@pytest.mark.long
+def test_a_wrong_order_is_found_by_the_check(tmp_path):
+    """Results are then those of other multiples."""
+    wrong = made(replace(LADDER, n=LADDER.n - 2), random_blind=8)
+    report = check_ecc(wrong.write(tmp_path / "engine", "made for a test"))
+    assert len(report.failures) == 1 and "is wrong" in report.failures[0]
 
 
 def test_an_engine_behind_a_bus_passes_its_check(folder):
@@ -173,9 +190,9 @@ def test_host_and_exact_engines():
 @pytest.mark.parametrize("blind", [1, 31, 64])
 def test_a_ladder_knows_the_order_of_each_point(blind):
     """Points of the curve and of its twist, by the flag behind the scalar."""
-    curve = montgomery(251)
+    curve = LADDER
     core = made(curve, random_blind=blind)
-    for u in range(0, 251, 50):
+    for u in range(0, curve.p, curve.p // 5):
         job = core.job("ladder", [((77,), {"u": u})])
         assert job[1:3] == [77, int(on_twist(curve, u))]
 
