@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from modmill.proofs.arithmetic.polynomials import ONE, Expression, Monomial, Number, centred, newer
-from modmill.proofs.arithmetic.ranges import End, Ranges
+from modmill.proofs.arithmetic.polynomials import ONE, End, Expression, Monomial, Number, centred, newer
+from modmill.proofs.arithmetic.ranges import Ranges
 from modmill.proofs.arithmetic.reasons import Choice, Cut, Equality, Fact, Lemma, Sum, parts
 
 Way = tuple[Expression, Sequence[Equality]]
@@ -139,8 +139,8 @@ class Integers(Ranges):
         found = self.floor(apart, fewer)
         of = self._lemmas.get((apart, fewer))  # none for 0 bits
         up, down = (of.most, of.least) if of else (None, None)
-        end = self._fact(found, 1, 0, Sum(1 << fewer, parts([(1, most), (1, down)])))
-        begin = self._fact(found, -1, 1, Sum(1 << fewer, parts([(1, least), (1, up)])))
+        end = self.fact(found, 1, 0, Sum(1 << fewer, parts([(1, most), (1, down)])))
+        begin = self.fact(found, -1, 1, Sum(1 << fewer, parts([(1, least), (1, up)])))
         found = self.sum([(1, found), (1, self.number(value))])
         times = (1 << bits) - (1 << fewer)
         return self._lemma(
@@ -194,8 +194,8 @@ class Integers(Ranges):
         if newest >= 0 and floor.terms[newest,] in (1, -1):
             sign = floor.terms[newest,]
             other = self.sum([(sign, self.number(value)), (-sign, floor), (1, self.make({(newest,): 1}))])
-            most = self._fact(floor, 1, value, Sum(1 << bits, parts([(1, x.most), (1, down)])))
-            least = self._fact(floor, -1, -value, Sum(1 << bits, parts([(1, x.least), (1, up)])))
+            most = self.fact(floor, 1, value, Sum(1 << bits, parts([(1, x.most), (1, down)])))
+            least = self.fact(floor, -1, -value, Sum(1 << bits, parts([(1, x.least), (1, up)])))
             self._equal.append((newest, other, Equality(sign, floor, value, most, least)))
         self._lemmas.clear()
 
@@ -254,7 +254,7 @@ class Integers(Ranges):
             bound, why = ends(other)[sign > 0]
             if best is None or sign * bound < best.bound:
                 pairs = [(abs(e.factor), e.most if sign * e.factor > 0 else e.least) for e in equal]
-                best = self._fact(x, sign, sign * bound, Sum(1, parts([(1, why), *pairs])))
+                best = self.fact(x, sign, sign * bound, Sum(1, parts([(1, why), *pairs])))
             if enough is not None and best.bound <= enough:
                 break
         assert best is not None

@@ -15,6 +15,10 @@ from modmill.proofs.arithmetic.reasons import GIVEN, Atom, Cut, Fact, Product, S
 Monomial = tuple[int, ...]
 """Numbers of atoms, in order; the empty one is 1."""
 ONE: Monomial = ()
+End = tuple[int, Fact | None]
+"""A bound, and the fact that says so; None: the ranges of the terms."""
+Known = tuple[int, tuple[tuple[Monomial, int], ...], int, tuple[int, Fact], tuple[int, Fact]]
+"""f, other terms, a constant, and the ends of f times a number plus these terms and the constant."""
 
 
 class Expression:
@@ -62,6 +66,7 @@ class Polynomials:
     _facts: list[Expression] = field(default_factory=list)
     _known: dict[Monomial, list[Expression]] = field(default_factory=dict)
     _digits: dict[Monomial, list[Expression]] = field(default_factory=dict)
+    _of_newest: dict[Monomial, Known] = field(default_factory=dict)
 
     def make(self, terms: dict[Monomial, int]) -> Expression:
         """The expression of these terms, without those of coefficient 0."""
@@ -138,9 +143,9 @@ class Polynomials:
         nothing is said."""
         if low > x.low or high < x.high:
             if low > x.low:
-                x.low, x.least = low, self._fact(x, -1, -low, why(-1))
+                x.low, x.least = low, self.fact(x, -1, -low, why(-1))
             if high < x.high:
-                x.high, x.most = high, self._fact(x, 1, high, why(1))
+                x.high, x.most = high, self.fact(x, 1, high, why(1))
             self._remember(x)
             if len(x.terms) == 1:
                 ((m, c),) = x.terms.items()
@@ -148,7 +153,8 @@ class Polynomials:
                     self.atoms[m[0]].low, self.atoms[m[0]].high = x.low, x.high
         return x
 
-    def _fact(self, x: Expression, sign: int, bound: int, why: Why) -> Fact:
+    def fact(self, x: Expression, sign: int, bound: int, why: Why) -> Fact:
+        """A new step: ``sign`` times x is at most ``bound``."""
         fact = Fact(x, sign, bound, why)
         self.steps.append(fact)
         return fact
@@ -156,9 +162,9 @@ class Polynomials:
     def end(self, x: Expression, sign: int) -> Fact:
         """The fact of an end of x."""
         if sign > 0:
-            x.most = x.most or self._fact(x, 1, x.high, Sum())
+            x.most = x.most or self.fact(x, 1, x.high, Sum())
             return x.most
-        x.least = x.least or self._fact(x, -1, -x.low, Sum())
+        x.least = x.least or self.fact(x, -1, -x.low, Sum())
         return x.least
 
     def _remember(self, x: Expression) -> None:
@@ -173,9 +179,10 @@ class Polynomials:
             facts = self._known.setdefault(newest, [])
             if x not in facts:
                 facts.append(x)
+            self._of_newest.pop(newest, None)
 
     def _width(self, m: Monomial) -> int:
-        low, high = self._monomial(m, {})
+        low, high = self.span(m)
         return high - low
 
     def _is_floor(self, m: Monomial) -> bool:
@@ -197,12 +204,19 @@ class Polynomials:
         """Bounds of a polynomial from the ranges of its monomials. ``others``: of numbers that are no atoms."""
         low = high = 0
         for m, c in terms.items():
-            a, b = self._monomial(m, others or {})
+            a, b = self._monomial(m, others) if others else self.span(m)
             if c > 0:
                 low, high = low + c * a, high + c * b
             else:
                 low, high = low + c * b, high + c * a
         return low, high
+
+    def span(self, m: Monomial) -> tuple[int, int]:
+        """The range of a monomial, from those of its atoms."""
+        if len(m) == 1:
+            atom = self.atoms[m[0]]
+            return atom.low, atom.high
+        return self._monomial(m, {})
 
     def _monomial(self, m: Monomial, others: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
         low = high = 1

@@ -6,18 +6,21 @@ floors of or numbers by the digits into which they were cut, case by case, or fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from heapq import heappop, heappush
 from math import gcd
 
-from modmill.proofs.arithmetic.polynomials import ONE, Expression, Monomial, Polynomials, newer
+from modmill.proofs.arithmetic.polynomials import ONE, End, Expression, Known, Monomial, Polynomials
 from modmill.proofs.arithmetic.reasons import Fact, Parts, Split, Sum, parts
 
 _MOST_FACTORS = 3
 """Most multiples of what a floor leaves that are tried for a bound."""
-End = tuple[int, Fact | None]
-"""A bound, and the fact that says so; None: the ranges of the terms."""
+Digits = list[tuple[Monomial, Expression]]
+"""Numbers, and the digits that replace them."""
+_Part = tuple[int, int, Fact]
+"""A fact that a bound uses, its factor, and the scale of this."""
 _Case = tuple[int, tuple[int, Sum]]
 """A bound in one case, the factor of what is assumed in it, and why."""
 
@@ -37,16 +40,16 @@ class Ranges(Polynomials):
         """`bounds`, with the facts that say so."""
         found = self._exact.get(x)
         if found is None:
-            over, least, most = self._most(self.sum([(-1, x)])), (x.low, x.least), self._most(x)
-            if -over[0] > least[0]:
-                least = -over[0], over[1]
+            least, most = (x.low, x.least), (x.high, x.most)
             constant, common, rest = self._parts(x)
-            if common > 1:  # the rest is a whole number, whose ends may be closer
+            if rest is not x:  # it is a whole number, whose ends may be closer
                 (low, below), (high, above) = self.ends(rest)
                 if (end := constant + common * low) > least[0]:
-                    least = end, self._fact(x, -1, -end, Sum(1, parts([(common, below)])))
+                    least = end, self.fact(x, -1, -end, Sum(1, parts([(common, below)])))
                 if (end := constant + common * high) < most[0]:
-                    most = end, self._fact(x, 1, end, Sum(1, parts([(common, above)])))
+                    most = end, self.fact(x, 1, end, Sum(1, parts([(common, above)])))
+            elif x.terms:
+                least, most = _Elimination(self, x).ends()
             found = self._exact[x] = least, most
         return found
 
@@ -67,7 +70,7 @@ class Ranges(Polynomials):
         for k, sign in enumerate((-1, 1)):
             bound = max(case[k][0] for case in found)
             why = Split(on, atom.low, (found[0][k][1], found[1][k][1]))
-            ends.append((sign * bound, self._fact(x, sign, bound, why)))
+            ends.append((sign * bound, self.fact(x, sign, bound, why)))
         return ends[0], ends[1]
 
     def _case(self, x: Expression, newest: int, value: int) -> tuple[_Case, _Case]:
@@ -122,7 +125,7 @@ class Ranges(Polynomials):
                 most, why = (fact.high, fact.most) if factor > 0 else (fact.low, fact.least)
                 over = self._closest(self.sum([(scale, rest), (-factor, fact)]), depth - 1)
                 if (end := (factor * most + over[0]) // scale) < best[0]:
-                    best = end, self._fact(rest, 1, end, Sum(scale, parts([(abs(factor), why), (1, over[1])])))
+                    best = end, self.fact(rest, 1, end, Sum(scale, parts([(abs(factor), why), (1, over[1])])))
         newest = max((m[0] for m in rest.terms if len(m) == 1 and self.atoms[m[0]].inner is not None), default=-1)
         if newest >= 0 and depth:
             atom, floor = self.atoms[newest], self.make({(newest,): 1})
@@ -134,12 +137,12 @@ class Ranges(Polynomials):
                 over = self._closest(left, depth - 1)
                 cut = abs(factor), atom.cut.most if factor > 0 else atom.cut.least
                 if (bound := max(0, factor * (end - 1)) + over[0]) < best[0]:
-                    best = bound, self._fact(rest, 1, bound, Sum(1, parts([cut, (1, over[1])])))
+                    best = bound, self.fact(rest, 1, bound, Sum(1, parts([cut, (1, over[1])])))
                 if factor > 0:
                     split = self._split(rest, factor * (end - 1), cut, left, newest, depth - 1)
                     best = min(best, split, key=_bound)
         bound = constant + common * best[0]
-        return bound, self._fact(x, 1, bound, Sum(1, parts([(common, best[1])])))
+        return bound, self.fact(x, 1, bound, Sum(1, parts([(common, best[1])])))
 
     def _split(
         self, x: Expression, most: int, cut: tuple[int, Fact], left: Expression, newest: int, depth: int
@@ -158,51 +161,12 @@ class Ranges(Polynomials):
         bound = max(most + constant + common * (highest - 1), known[0])
         lower = common, Sum(1, parts([cut]))
         same = max(-c * sign, 0), Sum(1, parts([(1, known[1]), (max(c * sign, 0), top)]))
-        return bound, self._fact(x, 1, bound, Split(rest, highest - 1, (lower, same)))
+        return bound, self.fact(x, 1, bound, Split(rest, highest - 1, (lower, same)))
 
-    def _most(self, x: Expression) -> End:
-        """An upper bound of x."""
-        terms, scale = dict(x.terms), 1  # the expression times scale
-        parts_ = list[tuple[int, int, Fact]]()  # factors at a scale
-        best, why = x.high, (0, 1, list[tuple[Monomial, Expression]]())
-
-        def note(bound: int, digits: list[tuple[Monomial, Expression]]) -> None:
-            nonlocal best, why
-            if bound // scale < best:
-                best, why = bound // scale, (len(parts_), scale, digits)
-
-        note(*self._most_of_digits(terms))
-        in_digits = False
-        while replaceable := [m for m in terms if m in self._known or self._is_floor(m)]:
-            newest = max(replaceable, key=newer)
-            if not in_digits and self._of_digits(terms):
-                note(*self._most_of_digits(terms))
-                in_digits = True
-            c, (f, rest, (low, least), (high, most)) = terms.pop(newest), self._fact_of(newest)
-            common = gcd(c, f)
-            times, factor = abs(f) // common, c // common if f > 0 else -c // common
-            if times > 1:
-                terms = {m: value * times for m, value in terms.items()}
-                scale *= times
-            for m, d in rest.items():
-                terms[m] = terms.get(m, 0) - factor * d
-            terms[ONE] = terms.get(ONE, 0) + factor * (high if factor > 0 else low)
-            terms = {m: value for m, value in terms.items() if value}
-            parts_.append((abs(factor), scale, most if factor > 0 else least))
-            note(self._range(terms)[1], [])
-        if not in_digits and self._of_digits(terms):
-            note(*self._most_of_digits(terms))
-        if best >= x.high:
-            return x.high, x.most
-        count, scale, digits = why
-        used: Parts = tuple((factor * (scale // at), fact) for factor, at, fact in parts_[:count])
-        in_range = tuple((cut, digit, self.end(digit, -1), self.end(digit, 1)) for cut, digit in digits)
-        return best, self._fact(x, 1, best, Sum(scale, used, in_range))
-
-    def _most_of_digits(self, terms: Mapping[Monomial, int]) -> tuple[int, list[tuple[Monomial, Expression]]]:
-        """An upper bound of a polynomial after its numbers, widest first, are replaced by the digits into which they
-        were cut: of the ways to cut a number that which leaves fewest terms; the numbers with their digits."""
-        ranges, made = dict[int, tuple[int, int]](), list[tuple[Monomial, Expression]]()
+    def of_digits(self, terms: Mapping[Monomial, int]) -> tuple[int, int, Digits]:
+        """Bounds of a polynomial after its numbers, widest first, are replaced by the digits into which they were cut:
+        of the ways to cut a number that which leaves fewest terms; the numbers with their digits."""
+        ranges, made = dict[int, tuple[int, int]](), Digits()
         used = {*((a,) for m in terms for a in m), *terms}
         for cut in sorted(used & self._digits.keys(), key=lambda m: (-self._width(m), m)):
             digits = [d for d in self._digits[cut] if d.terms.keys() - {ONE} <= used]
@@ -211,23 +175,118 @@ class Ranges(Polynomials):
                 terms, digit = min(found, key=lambda one: (len(one[0]), one[1].high - one[1].low))
                 ranges[-1 - len(ranges)] = digit.low, digit.high
                 made.append((cut, digit))
-        return self._range(terms, ranges)[1], made
+        return *self._range(terms, ranges), made
 
-    def _of_digits(self, terms: Mapping[Monomial, int]) -> bool:
+    def is_of_digits(self, terms: Mapping[Monomial, int]) -> bool:
         """Whether a polynomial has products, and no floors of products but in them."""
         inner = (self.atoms[m[0]].inner for m in terms if len(m) == 1)
         return any(len(m) > 1 for m in terms) and not any(x and any(len(m) > 1 for m in x.terms) for x in inner)
 
-    def _fact_of(self, newest: Monomial) -> tuple[int, Mapping[Monomial, int], tuple[int, Fact], tuple[int, Fact]]:
-        """f, other terms, all older, and the ends of f times ``newest`` and these terms."""
-        if self._is_floor(newest):
-            atom = self.atoms[newest[0]]
-            assert atom.inner is not None and atom.cut is not None
-            ends = (1 - (1 << atom.shift), atom.cut.most), (0, atom.cut.least)
-            return 1 << atom.shift, {m: -d for m, d in atom.inner.terms.items()}, *ends
-        best = min(self._known[newest], key=lambda fact: Fraction(fact.high - fact.low, abs(fact.terms[newest])))
-        ends = (best.low, self.end(best, -1)), (best.high, self.end(best, 1))
-        return best.terms[newest], {m: d for m, d in best.terms.items() if m != newest}, *ends
+    def is_replaceable(self, m: Monomial) -> bool:
+        """Whether more is known of a monomial than the ranges of its atoms."""
+        return m in self._known or self._is_floor(m)
+
+    def known_of(self, newest: Monomial) -> Known:
+        """What is known of ``newest`` and older monomials."""
+        found = self._of_newest.get(newest)
+        if found is None:
+            ends: tuple[tuple[int, Fact], tuple[int, Fact]]
+            if self._is_floor(newest):
+                atom = self.atoms[newest[0]]
+                assert atom.inner is not None and atom.cut is not None
+                f, terms = 1 << atom.shift, {m: -d for m, d in atom.inner.terms.items()}
+                ends = (1 - f, atom.cut.most), (0, atom.cut.least)
+            else:
+                best = min(self._known[newest], key=lambda x: Fraction(x.high - x.low, abs(x.terms[newest])))
+                f, terms = best.terms[newest], {m: d for m, d in best.terms.items() if m != newest}
+                ends = (best.low, self.end(best, -1)), (best.high, self.end(best, 1))
+            rest = tuple((m, d) for m, d in terms.items() if m)
+            found = self._of_newest[newest] = f, rest, terms.get(ONE, 0), *ends
+        return found
+
+
+class _Elimination:
+    """Bounds of ``x`` while what is known replaces its newest number, again and again. ``scale`` times x has the
+    ``terms``, which are from ``sum[0]`` to ``sum[1]``, and ``more``, one number for each end."""
+
+    def __init__(self, ranges: Ranges, x: Expression) -> None:
+        self._ranges, self._x, self._scale = ranges, x, 1
+        self._terms = dict[Monomial, int]()
+        self._more, self._sum = [x.terms.get(ONE, 0)] * 2, [0, 0]
+        self._parts: tuple[list[_Part], list[_Part]] = ([], [])
+        self._heap: list[tuple[Monomial, Monomial]] = []
+        self._best = [x.low, x.high]
+        self._why: list[tuple[int, int, Digits] | None] = [None, None]
+        self._add((m, c) for m, c in x.terms.items() if m)
+
+    def ends(self) -> tuple[End, End]:
+        """The best ends of all steps."""
+        self._note_digits()
+        in_digits = False
+        while self._heap:
+            newest = heappop(self._heap)[1]
+            if newest not in self._terms:
+                continue
+            if not in_digits and self._ranges.is_of_digits(self._terms):
+                self._note_digits()
+                in_digits = True
+            self._replace(newest)
+            self._note(self._sum[0], self._sum[1], [])
+        if not in_digits and self._ranges.is_of_digits(self._terms):
+            self._note_digits()
+        return self._end(0), self._end(1)
+
+    def _add(self, added: Iterable[tuple[Monomial, int]]) -> None:
+        """Add terms."""
+        terms, span, (low, high) = self._terms, self._ranges.span, self._sum
+        for m, c in added:
+            if (old := terms.get(m, 0)) == -c:
+                new = 0
+                del terms[m]
+            else:
+                new = terms[m] = old + c
+                if not old and self._ranges.is_replaceable(m):
+                    heappush(self._heap, ((*(-a for a in reversed(m)), 1), m))  # `newer`, the last one first
+            a, b = span(m)
+            low += (new * a if new > 0 else new * b) - (old * a if old > 0 else old * b)
+            high += (new * b if new > 0 else new * a) - (old * b if old > 0 else old * a)
+        self._sum = [low, high]
+
+    def _replace(self, newest: Monomial) -> None:
+        f, rest, one, *ends = self._ranges.known_of(newest)
+        c = self._terms[newest]
+        common = gcd(c, f)
+        if (times := abs(f) // common) > 1:
+            self._terms = {m: c * times for m, c in self._terms.items()}
+            self._scale *= times
+            self._sum, self._more = [end * times for end in self._sum], [end * times for end in self._more]
+        factor = c * times // f
+        self._add([(newest, -c * times), *((m, -factor * d) for m, d in rest)])
+        for side, done in enumerate(self._parts):
+            bound, why = ends[(factor > 0) == side]
+            self._more[side] += factor * (bound - one)
+            done.append((abs(factor), self._scale, why))
+
+    def _note(self, low: int, high: int, digits: Digits) -> None:
+        for side, end in ((0, -low - self._more[0]), (1, high + self._more[1])):
+            sign = 1 if side else -1
+            if end < sign * self._best[side] * self._scale:
+                self._best[side] = sign * (end // self._scale)
+                self._why[side] = len(self._parts[0]), self._scale, digits
+
+    def _note_digits(self) -> None:
+        self._note(*self._ranges.of_digits(self._terms))
+
+    def _end(self, side: int) -> End:
+        why, x, best = self._why[side], self._x, self._best[side]
+        if why is None:
+            return (x.high, x.most) if side else (x.low, x.least)
+        count, scale, digits = why
+        used: Parts = tuple((factor * (scale // at), fact) for factor, at, fact in self._parts[side][:count])
+        of = self._ranges
+        in_range = tuple((cut, digit, of.end(digit, -1), of.end(digit, 1)) for cut, digit in digits)
+        sign = 1 if side else -1
+        return best, of.fact(x, sign, sign * best, Sum(scale, used, in_range))
 
 
 def _replaced(terms: Mapping[Monomial, int], cut: Monomial, digit: Expression, number: int) -> dict[Monomial, int]:
