@@ -3,6 +3,6 @@
 """Results for all operands, over the integers, with the control at concrete values.
 
 `polynomials` (expressions of integers), `reasons` (why each holds), `ranges` and `integers` (floors and their limits),
-`word_rules` (what a cell makes of words), `full_adders` (carry-save words), `symbolic` (the run), `products` (the
-theorem) and `certificate` (the proof as lines).
+`word_rules` (what a cell makes of words), `full_adders` (carry-save words), `symbolic` (the run), `branches`
+(its cases), `products` (the theorem) and `certificate` (the proof as lines).
 """

@@ -77,11 +77,12 @@ def idle_lines(full: bool, bits: str, make: Integers) -> Iterator[str]:
     yield _line("end")
 
 
-def body(make: Integers, found: Conclusion) -> Iterator[str]:
-    """The lines of a run, or of one case of it."""
+def body(make: Integers, found: Conclusion, *, cases: bool) -> Iterator[str]:
+    """The lines of a run, or of one case of it. ``cases``: choices by data are cases, or none is made."""
     last = [found.most, found.least, *(fact for one in found.equal for fact in (one.most, one.least))]
     writer = _Writer()
-    for step in used(make.steps, last):
+    steps = [step for step in make.steps if cases or not (isinstance(step, Choice) and step.kind == "decide")]
+    for step in used(steps, last):
         yield from writer.lines(step)
     equal = [[one.factor, *map(writer.fact, (one.most, one.least))] for one in found.equal]
     yield _line("end", writer.fact(found.most), writer.fact(found.least), equal)

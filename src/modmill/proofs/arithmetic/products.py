@@ -10,14 +10,15 @@ congruent to a b factor if all other coefficients are multiples of p.
 
 from __future__ import annotations
 
+import os
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from modmill.contract import Binary, Digits, Form
 from modmill.numbers.shown import shortened
+from modmill.proofs.arithmetic.branches import Branches, joined
 from modmill.proofs.arithmetic.certificate import Conclusion, body, head, idle_lines, run_line, write
 from modmill.proofs.arithmetic.integers import Integers
 from modmill.proofs.arithmetic.polynomials import Expression, Monomial
@@ -31,8 +32,8 @@ _PATIENCE = 4
 _CONGRUENCE, _RANGE = "congruence", "range"
 _MOST_MATCHED = 6
 """Most floors that are compared with each other."""
-_MOST_CASES = 8
-"""Most cases of choices by data, such as the last subtraction of the modulus."""
+_MOST_CHOICES = 7
+"""Most choices by data, such as the last subtraction of the modulus, each in a case of the last one."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +118,8 @@ class ProductProof:
         return "PROVED" if self.outcomes and not self.open else "OPEN"
 
 
-class _OpenCaseError(Exception):
-    """A bit of data chooses between words, and its case is not given. ``values``: of the floor whose lowest bit it
-    is."""
-
-    def __init__(self, values: tuple[int, int]) -> None:
-        super().__init__()
-        self.values = values
+class _EndedError(Exception):
+    """Another way of a run had an end that is that of the run."""
 
 
 class UnprovedError(ValueError):
@@ -188,13 +184,18 @@ def _outcome(
     net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits], *, written: bool = False
 ) -> Outcome:  # fmt: skip
     """The result of a run: without a choice by data if that does, else case by case."""
-    begin = time.process_time()
+    begin = _seconds()
     found: list[Outcome] = []
-    for known, cases in ((False, False), (False, True), (True, False), (True, True)):
-        found.append(_all_cases(net, claim, start, fixed, known=known, cases=cases, written=written))
+    for known in (False, True):
+        found.append(joined(lambda of: _ways(net, claim, start, fixed, _Ways(of, known, written))))  # noqa: B023
         if not found[-1].open:
             break
-    return replace(min(found, key=_remaining), seconds=time.process_time() - begin)
+    return replace(min(found, key=_remaining), seconds=_seconds() - begin)
+
+
+def _seconds() -> float:
+    """Time of processor of this process and of its copies."""
+    return sum(os.times()[:4])
 
 
 def _remaining(outcome: Outcome) -> int:
@@ -202,37 +203,77 @@ def _remaining(outcome: Outcome) -> int:
     return sum(1 if line.startswith(_RANGE) else 2 if line.startswith(_CONGRUENCE) else 4 for line in outcome.open)
 
 
-def _all_cases(
-    net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits], *, known: bool, cases: bool, written: bool
-) -> Outcome:  # fmt: skip
-    todo: list[tuple[int, ...]] = [()]
-    terms = atoms = 0
+@dataclass
+class _Ways:
+    """The ways of one run from its first choice by data: without ``cases``, and if something remains, case by case.
+    ``plain``: the outcome without cases. ``done``: of cases before this one, whose choices are ``values``."""
+
+    branches: Branches[Outcome]
+    known: bool
+    written: bool
+    cases: bool = False
+    plain: Outcome | None = None
+    done: list[Outcome] = field(default_factory=list)
+    values: int = 0
+
+    def choose(self, values: tuple[int, int]) -> int | None:
+        """The value in this way of a floor that has two ``values``; None without cases. Raises _EndedError if a way
+        before this one was the last that counts, and UnprovedError if there are too many choices."""
+        if not self.cases:
+            if (plain := self._other()) is None:
+                return None
+            self.plain, self.cases = plain, True
+            if not plain.open:
+                raise _EndedError
+        self.values += 1
+        if self.values > _MOST_CHOICES:
+            raise UnprovedError(f"more than {_MOST_CHOICES} choices by data, each in a case of the last one")
+        if (other := self._other()) is None:
+            return values[1]
+        self.done.append(other)
+        if other.open:
+            raise _EndedError
+        return values[0]
+
+    def _other(self) -> Outcome | None:
+        """The outcome of another way; None in that way."""
+        found = self.branches.split()
+        if found is None:
+            self.plain, self.done = None, []
+        return found
+
+    def outcome(self, last: Outcome | None) -> Outcome:
+        """Of all ways since the copy began. ``last``: of this one."""
+        ends = [*self.done, *([last] if last else [])]
+        found = [self.plain] if self.plain else []
+        if ends:
+            lines = tuple(line for one in ends for line in one.lines)
+            most = {name: max(getattr(one, name) for one in ends) for name in ("terms", "atoms")}
+            found.append(replace(ends[-1], lines=lines, **most))
+        return min(found, key=_remaining)
+
+
+def _ways(net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits], ways: _Ways) -> Outcome:
+    """The outcome of a run, in this way and in those of copies."""
+    make = Integers()
+    operands = [_number(make, claim.operand, name, claim.largest) for name in _ports(net)]
+    product = make.number(1)
+    for operand, _ in operands:  # before the run, which needs the range of a product of digits
+        product = make.product(product, operand)
+    ports = {name: bits for name, (_, bits) in zip(_ports(net), operands, strict=True)}
+    run = _Run(net, make, claim, start.full, ports, fixed, known=ways.known, choose=ways.choose)
+    try:
+        number = _read(run.result(start.phase), claim.result)
+    except _EndedError:
+        return ways.outcome(None)
+    except UnprovedError as error:
+        return ways.outcome(Outcome(start, 0, 0, (str(error),), 0))
+    open_, conclusion = _remains(make, claim, number, product)
     lines = list[str]()
-    while todo:
-        case, make = todo.pop(), Integers()
-        operands = [_number(make, claim.operand, name, claim.largest) for name in _ports(net)]
-        product = make.number(1)
-        for operand, _ in operands:  # before the run, which needs the range of a product of digits
-            product = make.product(product, operand)
-        ports = {name: bits for name, (_, bits) in zip(_ports(net), operands, strict=True)}
-        run = _Run(net, make, claim, start.full, ports, fixed, known=known, case=case if cases else None)
-        try:
-            number = _read(run.result(start.phase), claim.result)
-        except _OpenCaseError as fork:
-            todo += [(*case, value) for value in fork.values]
-            if len(todo) > _MOST_CASES:
-                return Outcome(start, terms, atoms, (f"more than {_MOST_CASES} cases of choices by data",), 0)
-            continue
-        except UnprovedError as error:
-            return Outcome(start, terms, atoms, (str(error),), 0)
-        terms, atoms = max(terms, len(number.terms)), max(atoms, len(make.atoms))
-        open_, conclusion = _remains(make, claim, number, product)
-        if open_:
-            return Outcome(start, terms, atoms, open_, 0)
-        if written:
-            lines.append(run_line(start.phase, start.full, known=known, cases=cases))
-            lines += body(make, conclusion)
-    return Outcome(start, terms, atoms, (), 0, tuple(lines))
+    if ways.written and not open_:
+        lines.append(run_line(start.phase, start.full, known=ways.known, cases=ways.cases))
+        lines += body(make, conclusion, cases=ways.cases)
+    return ways.outcome(Outcome(start, len(number.terms), len(make.atoms), open_, 0, tuple(lines)))
 
 
 def _remains(
@@ -295,19 +336,20 @@ def _ports(net: Netlist) -> list[str]:
 class _Run:
     """A core from its reset to the result of the product of ``operands``, bits at its ports. ``full``: as of `Start`.
     ``known``: what may be anything is an unknown integer, which may cancel, in place of unknown bits, which do not but
-    take no time. ``case``: the floors whose lowest bits choose between words that differ by more than a constant, in
-    their order; None if such bits stay unknown."""
+    take no time. ``choose``: says which of two values a floor has whose lowest bit chooses between words that differ by
+    more than a constant; None if such bits stay unknown."""
 
     def __init__(
         self, net: Netlist, make: Integers, claim: Claim, full: bool, operands: Mapping[str, Bits],
-        fixed: Mapping[str, Bits], *, known: bool = False, case: tuple[int, ...] | None = None,
+        fixed: Mapping[str, Bits], *, known: bool = False,
+        choose: Callable[[tuple[int, int]], int | None] | None = None,
     ) -> None:  # fmt: skip
         self._decided: dict[tuple[Expression, int], int] = {}
-        self._case = case
+        self._choose = choose
         self._claim, self._full, self._known, self._operands = claim, full, known, operands
         self.core = Symbolic(net, make)
         self.core.ports |= fixed
-        if case is not None:
+        if choose:
             self.core.words.decide = self._decide
         self._nothing: dict[str, Bits] = {n: (None,) * len(net.module["ports"][n]["bits"]) for n in _ports(net)}
         self.begun = "".join(map(str, self.core.begin(random.Random(int(full)))))
@@ -321,11 +363,13 @@ class _Run:
             make = self.core.words.integers
             if linear or most != least + 1 or make.asked("decide", word, k):
                 return make.choose("decide", word, k, lambda: None)
-            assert self._case is not None
-            if len(self._decided) == len(self._case):
-                raise _OpenCaseError((least, most))
-            self._decided[word, k] = self._case[len(self._decided)]
-            self.core.words.integers.assume(word, k, self._decided[word, k])
+            assert self._choose is not None
+            value = self._choose((least, most))
+            if value is None:
+                self.core.words.decide = lambda *_: None
+                return None
+            self._decided[word, k] = value
+            make.assume(word, k, value)
         return self._decided[word, k] & 1
 
     def _any(self) -> dict[str, Bits]:
