@@ -54,3 +54,9 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "a.aig").write_bytes(b"aag 0 0 0 0 0\n")
     with pytest.raises(ValueError, match="no binary AIGER file"):
         Graph.read(tmp_path / "a.aig")
+
+
+def test_a_graph_without_registers_has_one_state():
+    both = ((4, 3),)  # i_valid & ~rst
+    assert never(Graph(("rst", "i_valid"), (), (), both, 0), 10)
+    assert not never(Graph(("rst", "i_valid"), (), (), both, 6), 10)

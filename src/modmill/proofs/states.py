@@ -134,7 +134,7 @@ def search(graph: Graph, seconds: float, most_bytes: int = _MOST_BYTES) -> Found
         input=array(_U8, len(graph.inputs), moves),
         first=array(_U8, len(graph.latches), map(_first, graph.latches)),
         flag=array(_U8, len(graph.latches), map(_is_flag, graph.latches)),
-        most=most_bytes // (8 * -(-2 * len(graph.latches) // 64)), trace=trace, room=_MOST_TRACE,
+        most=most_bytes // (8 * max(1, -(-2 * len(graph.latches) // 64))), trace=trace, room=_MOST_TRACE,
     )  # fmt: skip
     answer = _ANSWERS[compiled("modmill.proofs", "states.cpp").modmill_states(ctypes.byref(problem))]
     names = [graph.inputs[k] for k, move in enumerate(moves) if move == _CHOSEN]
