@@ -59,9 +59,7 @@ class Symbolic:
     # ---- construction
 
     def _build(self) -> None:
-        ports = self.net.module["ports"].values()
-        used = frozenset(bit for port in ports if port["direction"] == "output" for bit in port["bits"])
-        for name, cell in with_full_adders(self.net.cells, used).items():
+        for name, cell in _cells(self.net).items():
             pins, type_ = cell["connections"], cell["type"]
             if type_ == "$mem_v2":
                 self._build_memory(name, cell)
@@ -232,6 +230,13 @@ class Symbolic:
 
     def _written(self, old: Bits, new: Bits, mask: Bits) -> Bits:
         return tuple(self.words.choose(m, (b,), (a,))[0] for a, b, m in zip(old, new, mask, strict=True))
+
+
+@lru_cache(maxsize=4)
+def _cells(net: Netlist) -> dict[str, Cell]:
+    """The cells of a netlist, with full adders."""
+    ports = net.module["ports"].values()
+    return with_full_adders(net.cells, frozenset(b for p in ports if p["direction"] == "output" for b in p["bits"]))
 
 
 @lru_cache(maxsize=4)
