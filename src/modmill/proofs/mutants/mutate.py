@@ -47,6 +47,7 @@ ENABLES = "modmill_mutants"
 _PARALLEL = re.compile(r"\(\* parallel_case \*\)|// synopsys parallel_case")
 """A mutant may violate this attribute; then the first of several selected inputs counts."""
 _WRITE = "read_json mutants.json; check -assert; write_verilog -noattr mutants.v"
+_RESOLVE = "read_json mutants.json; opt_expr; opt_clean; check -assert; write_json mutant.json"
 _OTHER = {
     "$add": ("$sub",), "$sub": ("$add",), "$and": ("$or", "$xor"), "$or": ("$and", "$xor"), "$xor": ("$or", "$xnor"),
     "$xnor": ("$xor",), "$eq": ("$ne",), "$ne": ("$eq",), "$lt": ("$le", "$ge"), "$le": ("$lt", "$gt"),
@@ -102,6 +103,22 @@ class Mutated:
         """Ports, cells and net names of the mutated module."""
         found: dict[str, Any] = self.netlist["modules"][_inner(self.top)]
         return found
+
+    def resolved(self, number: int) -> Netlist:
+        """The netlist with mutant ``number`` (0: none) in place of what enables choose, as Yosys reads a core with this
+        fault. Raises ToolError if Yosys cannot read it."""
+        module = json.loads(json.dumps(self.module))
+        enables = module["ports"].pop(ENABLES)["bits"]
+        del module["netnames"][ENABLES]
+        values = {bit: str(int(k == number != 0)) for k, bit in enumerate(enables)}
+        for cell in module["cells"].values():
+            cell["connections"] = {p: [values.get(b, b) for b in bits] for p, bits in cell["connections"].items()}
+        whole = {"creator": "modmill", "modules": {self.top: module}}
+        with tempfile.TemporaryDirectory(prefix="modmill-mutate-") as name:
+            folder = Path(name)
+            (folder / "mutants.json").write_text(json.dumps(whole))
+            tools.run(tools.yosys("-q", "-p", _RESOLVE), name="yosys", cwd=folder)
+            return Netlist(json.loads((folder / "mutant.json").read_text())["modules"][self.top])
 
 
 def _inner(top: str) -> str:
