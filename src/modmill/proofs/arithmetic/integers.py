@@ -190,6 +190,8 @@ class Integers(Ranges):
         self.steps.append(Choice("decide", x, bits, value, (x.least, x.most)))
         self.within(x, value << bits, (value + 1 << bits) - 1)
         self._facts.append(x)
+        if (whole := self._unfloored(x)) is not None:
+            self._whole.append(whole)
         newest = max((m[0] for m in floor.terms if len(m) == 1), default=-1)
         if newest >= 0 and floor.terms[newest,] in (1, -1):
             sign = floor.terms[newest,]
@@ -197,7 +199,32 @@ class Integers(Ranges):
             most = self.fact(floor, 1, value, Sum(1 << bits, parts([(1, x.most), (1, down)])))
             least = self.fact(floor, -1, -value, Sum(1 << bits, parts([(1, x.least), (1, up)])))
             self._equal.append((newest, other, Equality(sign, floor, value, most, least)))
+            if len(floor.terms.keys() - {ONE}) > 1:
+                self._one_value(floor, value, most, least)
         self._lemmas.clear()
+
+    def _one_value(self, x: Expression, value: int, most: Fact, least: Fact) -> None:
+        """Note that x is ``value``."""
+        self.within(x, value, value, lambda sign: Sum(1, parts([(1, most if sign > 0 else least)])))
+        self._facts.append(x)
+        self._exact.clear()
+
+    def _unfloored(self, x: Expression) -> Expression | None:
+        """2^j x with C in place of 2^j floor(C / 2^j), the newest number in x, whose range follows from that of x;
+        None if this is no floor or has another coefficient than 1 and -1."""
+        newest = max((m for m in x.terms if m), key=newer)
+        if not self._is_floor(newest) or (sign := x.terms[newest]) not in (1, -1):
+            return None
+        atom = self.atoms[newest[0]]
+        assert atom.inner is not None and atom.cut is not None
+        size, cut = 1 << atom.shift, atom.cut
+        found = self.sum([(size, x), (sign, atom.inner), (-sign * size, self.make({newest: 1}))])
+        left = (0, size - 1) if sign > 0 else (1 - size, 0)
+
+        def why(end: int) -> Sum:
+            return Sum(1, parts([(size, x.most if end > 0 else x.least), (1, cut.most if sign == end else cut.least)]))
+
+        return self.within(found, size * x.low + left[0], size * x.high + left[1], why)
 
     def settled(self, x: Expression, equal: list[Equality]) -> Expression:
         """x with what is assumed in place of the floors of which it is known. ``equal`` gets what x has more."""
@@ -230,7 +257,10 @@ class Integers(Ranges):
         ways = [(apart, []), *self.replaced(apart, apart, [])]
         most, least = (self.side(apart, sign, ways) for sign in (1, -1))
         if most.bound != -least.bound:
+            most, least = self.side(apart, 1, ways, -least.bound), self.side(apart, -1, ways, -most.bound)
+        if most.bound != -least.bound:
             return x
+        self._one_value(apart, most.bound, most, least)
         equal.append(Equality(factor, apart, most.bound, most, least))
         return self.sum([(1, x), (-factor, apart), (factor, self.number(most.bound))])
 

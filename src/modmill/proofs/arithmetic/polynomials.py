@@ -67,6 +67,7 @@ class Polynomials:
     _known: dict[Monomial, list[Expression]] = field(default_factory=dict)
     _digits: dict[Monomial, list[Expression]] = field(default_factory=dict)
     _of_newest: dict[Monomial, Known] = field(default_factory=dict)
+    _whole: list[Expression] = field(default_factory=list)
 
     def make(self, terms: dict[Monomial, int]) -> Expression:
         """The expression of these terms, without those of coefficient 0."""

@@ -283,9 +283,10 @@ def _remains(
     equal = list[Equality]()
     number, wanted, found = make.settled(result, equal), make.sum([(claim.factor, product)]), list[str]()
     if left := _wrong(make, claim, number, wanted):
-        if left.keys() - {()}:
-            number = make.cancelled(number, left, equal)
-        left = _wrong(make, claim, number, wanted)
+        for size in sorted({0, *(abs(c) for m, c in left.items() if m)}):  # all of them, then those of one size
+            if some := {m: c for m, c in left.items() if m and size in (0, abs(c))}:
+                number = make.cancelled(number, some, equal)
+                left = _wrong(make, claim, number, wanted)
         if len(left) <= _MOST_MATCHED and all(len(m) == 1 for m in left):
             number = make.matched(number, [m[0] for m in left], equal)
         left = _wrong(make, claim, number, wanted)

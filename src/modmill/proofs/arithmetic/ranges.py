@@ -118,6 +118,13 @@ class Ranges(Polynomials):
         if not common:
             return constant, None
         best = self.ends(rest)[1]
+        last = max((m[0] for m in rest.terms if self._is_floor(m)), default=-1)
+        for fact in self._whole if last >= 0 and depth > 1 else ():
+            scale = 1 << self.atoms[last].shift
+            for factor, most, why in ((1, fact.high, fact.most), (-1, fact.low, fact.least)):
+                over = self._closest(self.sum([(scale, rest), (-factor, fact)]), 1)
+                if (end := (factor * most + over[0]) // scale) < best[0]:
+                    best = end, self.fact(rest, 1, end, Sum(scale, parts([(1, why), (1, over[1])])))
         for fact in self._facts if depth else ():
             pairs = ((rest.terms.get(m, 0), c) for m, c in fact.terms.items() if m)
             for ratio in sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]:
@@ -126,7 +133,7 @@ class Ranges(Polynomials):
                 over = self._closest(self.sum([(scale, rest), (-factor, fact)]), depth - 1)
                 if (end := (factor * most + over[0]) // scale) < best[0]:
                     best = end, self.fact(rest, 1, end, Sum(scale, parts([(abs(factor), why), (1, over[1])])))
-        newest = max((m[0] for m in rest.terms if len(m) == 1 and self.atoms[m[0]].inner is not None), default=-1)
+        newest = last
         if newest >= 0 and depth:
             atom, floor = self.atoms[newest], self.make({(newest,): 1})
             assert atom.inner is not None and atom.cut is not None

@@ -26,6 +26,8 @@ _MOST_PRODUCTS = 300
 """Products of terms above which a word that is chosen by a bit stays one number."""
 _MOST_SHORT = 5
 """Most terms of a bit that is multiplied by another."""
+_MOST_DECIDED = 4
+"""Most bits of a word whose value is decided when it is compared with a constant."""
 _MOST_TERMS = 20_000
 """Terms of an expression above which a word is replaced by a new number."""
 
@@ -437,12 +439,26 @@ class Words:
         if None in a or None in b:
             return None
         make = self.integers
+        if constant(b) and any(b) and len(a) <= _MOST_DECIDED:
+            a = self._case_of(a)
+            if constant(a):
+                return int(a != b)
         apart = make.sum([(1, self.integer(a)), (-1, self.integer(b))])
         if make.choose("apart", apart, 0, lambda: apart.low > 0 or apart.high < 0):
             return 1
         if all(y == 0 for y in b if isinstance(y, int)) and constant(b):
             return self._truth(a)
         return self.unknown(1, "differ", a, b)[0]
+
+    def _case_of(self, bits: Bits) -> Bits:
+        """Bits of a short word, the highest ones first, with their values in this case."""
+        found = list(bits)
+        for k in reversed(range(len(found))):
+            bit = found[k]
+            if isinstance(bit, tuple):
+                value = self.decide(*bit, False)
+                found[k] = self.word(self.integer((bit,)), 1)[0] if value is None else value
+        return tuple(found)
 
     def _shift(self, cell: WordCell, pins: Pins) -> Bits:
         amount = pins["B"]

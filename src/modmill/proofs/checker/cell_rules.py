@@ -16,6 +16,7 @@ Bit = int | None | tuple[int, int]
 Bits = tuple[Bit, ...]
 Pins = Mapping[str, Bits]
 _ONE: Poly = {(): 1}
+_MOST_DECIDED = 4
 
 
 class Cells:
@@ -248,9 +249,22 @@ class Cells:
             return 0
         if None in (*a, *b):
             return None
+        if any(b) and not {*map(type, b)} - {int} and len(a) <= _MOST_DECIDED:
+            a = self.case_of(a)
+            if not {*map(type, a)} - {int}:
+                return int(a != b)
         if self.book.choice("apart", combined((1, self.value(a)), (-1, self.value(b))), 0):
             return 1
         return self.function(1, "differ", a, b)[0] if any(y != 0 for y in b) else self.any(a)
+
+    def case_of(self, bits: Bits) -> Bits:
+        """Bits of a short word, each with its value if it has one in this case; the highest ones are asked first."""
+        found = list(bits)
+        for k in range(len(bits) - 1, -1, -1):
+            if isinstance(bit := bits[k], tuple):
+                chosen = self.select(bit, str(k))
+                found[k] = self.bits(self.value((bit,)), 1)[0] if chosen is None else chosen
+        return tuple(found)
 
     def shift(self, type_: str, a: Bits, amount: Bits, places: tuple[int, bool, bool]) -> Bits:
         """``places``: width of the result, whether the word has a sign, whether the amount has."""
