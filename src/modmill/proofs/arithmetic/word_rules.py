@@ -392,7 +392,10 @@ class Words:
         return self._one(cell, self._truth(pins["A"]))
 
     def _logic_not(self, cell: WordCell, pins: Pins) -> Bits:
-        return self._one(cell, self.invert(self._truth(pins["A"])))
+        bits = pins["A"]
+        if 1 < len(bits) <= _MOST_DECIDED and None not in bits:
+            bits = self._case_of(bits)
+        return self._one(cell, self.invert(self._truth(bits)))
 
     def _reduce_and(self, cell: WordCell, pins: Pins) -> Bits:
         return self._one(cell, self.invert(self._truth(tuple(map(self.invert, pins["A"])))))
@@ -439,10 +442,8 @@ class Words:
         if None in a or None in b:
             return None
         make = self.integers
-        if constant(b) and any(b) and len(a) <= _MOST_DECIDED:
-            a = self._case_of(a)
-            if constant(a):
-                return int(a != b)
+        if constant(b) and 1 < len(a) <= _MOST_DECIDED and constant(a := self._case_of(a)):
+            return int(a != b)
         apart = make.sum([(1, self.integer(a)), (-1, self.integer(b))])
         if make.choose("apart", apart, 0, lambda: apart.low > 0 or apart.high < 0):
             return 1

@@ -249,9 +249,9 @@ class Cells:
             return 0
         if None in (*a, *b):
             return None
-        if any(b) and not {*map(type, b)} - {int} and len(a) <= _MOST_DECIDED:
+        if 1 < len(a) <= _MOST_DECIDED and not {*map(type, b)} - {int}:
             a = self.case_of(a)
-            if not {*map(type, a)} - {int}:
+            if all(isinstance(bit, int) for bit in a):
                 return int(a != b)
         if self.book.choice("apart", combined((1, self.value(a)), (-1, self.value(b))), 0):
             return 1
@@ -308,7 +308,10 @@ def output(cells: Cells, type_: str, n: Mapping[str, int], pins: Pins, width: in
             (a,) = [(*w, *((w[-1] if signed else 0,) * (width - len(w)))) for w in words[:1]]
             return cells.shift(type_, a, pins["B"], (width, signed, bool(n.get("B_SIGNED"))))
         case "$reduce_or" | "$reduce_bool" | "$logic_not":
-            one = cells.any(words[0])
+            (bits,) = words
+            if type_ == "$logic_not" and 1 < len(bits) <= _MOST_DECIDED and None not in bits:
+                bits = cells.case_of(bits)
+            one = cells.any(bits)
             one = cells.invert(one) if type_ == "$logic_not" else one
         case "$reduce_and":
             one = cells.every(words[0])
