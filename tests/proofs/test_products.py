@@ -3,6 +3,7 @@
 """Products are proved for all operands; with a fault, or a bound that is too small, they are not."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from io import StringIO
@@ -66,6 +67,34 @@ def test_products_are_proved(case):
     assert [line.partition(":")[0] for line in outcome.open] == ["range"]
     (outcome,) = prove_products(net, replace(claim, factor=claim.factor + 1), some=some).outcomes
     assert outcome.open[0].startswith("congruence")
+
+
+SUMS = [
+    ("sor-1m-p", "2^31-1", {}, 2), long(("sor-1m-p", "2^61-1", {}, 2)), long(("sor-1m-p", "P-256", {"n": 256}, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SUMS, ids=lambda case: "-".join(case[:2]))
+def test_products_of_sums_of_residues_are_proved(case):
+    """There is a case for each alpha, the number of times that M is subtracted; with another constant for one alpha, or
+    without its case in the certificate, nothing is proved."""
+    design, modulus, settings, channels = case
+    core = build(design, modulus, "plain", **settings)
+    claim, net = claim_of(core), Netlist.read(core.verilog, core.top)
+    some, certificate = starts(net, claim)[:1], StringIO()
+    assert prove_products(net, claim, certificate=certificate, some=some).state == "PROVED"
+    lines, runs = certificate.getvalue().splitlines(), [(some[0].phase, False)]
+    assert check_runs(net.module, claim.describe(), lines, runs) == 1
+    begins = [k for k, line in enumerate(lines) if line.startswith('["run"')]
+    assert len(begins) == 2 * (channels + 1)  # each alpha, with and without the last subtraction
+    for begin, end in ((begins[1], begins[2]), (begins[-1], len(lines))):
+        with pytest.raises(RefusedError):
+            check_runs(net.module, claim.describe(), [*lines[:begin], *lines[end:]], runs)
+    found = re.search(r"case \(alpha\).*?1: \w+ = \d+'h\w*?(\w);", core.verilog, re.DOTALL)
+    at = found.start(1)
+    wrong = f"{core.verilog[:at]}{int(found[1], 16) ^ 1:x}{core.verilog[at + 1 :]}"
+    (outcome,) = prove_products(Netlist.read(wrong, core.top), claim, some=some).outcomes
+    assert outcome.open
 
 
 @pytest.mark.long
