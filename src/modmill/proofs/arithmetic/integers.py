@@ -252,6 +252,8 @@ class Integers(Ranges):
         has more."""
         _, factor, apart = self._parts(self.make(wrong))
         newest = max(apart.terms, key=newer)
+        if newest not in x.terms:  # only what x should be has it
+            return x
         if apart.terms[newest] in (1, -1):
             factor = x.terms[newest] * apart.terms[newest]
         ways = [(apart, []), *self.replaced(apart, apart, [])]
