@@ -39,7 +39,7 @@ def design(bus="wishbone"):
     messages = [{"in": [f"{w:x}" for w in sent], "out": [f"{w:x}" for w in got]} for sent, got in JOBS]
     engine = SimpleNamespace(
         word=32, top="stub", bus=bus, device=stub.DEVICE, verilog=stub.VERILOG, power_up=stub.DEVICE.power_up,
-        vectors=lambda: {"messages": messages},
+        blinding=None, vectors=lambda: {"messages": messages},
     )  # fmt: skip
     made = BoardDesign(engine, find_board("ulx3s-85f"), divider=DIVIDER)
     made.__dict__["_bus_texts"] = files(bus)
