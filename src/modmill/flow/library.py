@@ -196,6 +196,17 @@ def library(verilog: str, top: str, harness: str) -> Path:
     return kept
 
 
+def prepare() -> None:
+    """Compile what every simulator needs, unless it is in the caches: headers, Verilator's runtime, and the C++
+    library, which Zig compiles when it links for the first time. Raises ToolError if that fails."""
+    for flags in (_FAST, _SLOW):
+        _headers(flags)
+    with tempfile.TemporaryDirectory(prefix="modmill-prepare-") as name:
+        made = map(str, _runtime_objects())
+        command = [*tools.compiler().command, "-shared", "-s", "-o", str(Path(name) / "runtime.so"), *made]
+        tools.run(command, name="c++", environment=_zig_caches(Path(name)))
+
+
 def compiled(package: str, name: str) -> ctypes.CDLL:
     """A C++ file of a package as a library, compiled unless it is in the cache. Raises ToolError if it does not
     compile."""

@@ -25,6 +25,7 @@ from modmill.buses.adapters import find_bus
 from modmill.buses.files import VERILOG, bus_texts
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.rsa.machine import EngineCore, engine
+from modmill.flow.library import prepare
 from modmill.flow.tools import ToolError
 from modmill.soc.firmware import SCRIPT, START, compiled
 from modmill.soc.fusesoc import NAMES as DESCRIBED
@@ -90,9 +91,13 @@ class Demo:
 
     @cached_property
     def _files(self) -> list[dict[str, str]]:
-        """The files of each engine behind its bus. Yosys works on one of them while another one is emitted."""
+        """The files of each engine behind its bus. Yosys works on one of them while another one is emitted, and what
+        the simulator needs is compiled."""
         with ThreadPoolExecutor() as pool:
-            return list(pool.map(lambda core: bus_texts(core.device, find_bus(core.bus), core.verilog), self.engines))
+            compiling = pool.submit(prepare)
+            found = list(pool.map(lambda core: bus_texts(core.device, find_bus(core.bus), core.verilog), self.engines))
+            compiling.result()
+        return found
 
     @cached_property
     def system(self) -> System:
