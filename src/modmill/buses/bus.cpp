@@ -19,7 +19,6 @@ namespace {
 constexpr int LIMIT = 1000;         // cycles of an access, after which the bus hangs
 constexpr uint64_t HALF = 1000000;  // half a period of the bus clock
 
-enum Source { FRESH, MISSING, STUCK, BIASED };  // of random words, as in words.cpp
 enum Response { OKAY, REFUSED, HANGS };
 enum Packet { PACKET_WORD, PACKET_LAST = 4, PACKET_NEXT = 4 };  // addresses, as in simulate.py
 

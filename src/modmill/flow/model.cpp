@@ -22,6 +22,8 @@ struct Start {  // how a run begins; the same layout stands in library.py
 
 namespace {
 
+enum Source { FRESH, MISSING, STUCK, BIASED };  // of random words, in the order of words.py
+
 uint64_t seeded(uint64_t seed) {  // splitmix64, so that neighbouring seeds do not resemble each other
     uint64_t z = seed + 0x9E3779B97F4A7C15ULL;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;

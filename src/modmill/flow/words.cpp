@@ -8,7 +8,6 @@ namespace {
 
 constexpr uint64_t BURST_MASK = 15;  // a pause in four lasts 2 to 17 cycles
 
-enum Source { FRESH, MISSING, STUCK, BIASED };
 enum Fault { VALID_DROPPED, WORD_CHANGED, WORD_TOO_MANY, VALID_AFTER_RESET, FAULTS };
 
 }  // namespace

@@ -27,6 +27,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import UnsupportedError
+from modmill.engines.machine.random_port import PORTS, RANDOM_WORD
 from modmill.rtl.delay import later
 
 HOP = 2
@@ -306,9 +307,9 @@ def assembled(
     )
 
 
-RANDOM = ", random_valid, random_ready, random_data"
+RANDOM = "".join(f", {port}" for port in PORTS)
 """The port for random words in a list of ports."""
-RANDOM_DECLARED = "  input random_valid;\n  input [31:0] random_data;\n  output random_ready;\n"
+RANDOM_DECLARED = f"  input random_valid;\n  input [{RANDOM_WORD - 1}:0] random_data;\n  output random_ready;\n"
 
 
 @dataclass(frozen=True)

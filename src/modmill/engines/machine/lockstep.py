@@ -30,7 +30,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.contract import ALARM
 from modmill.engines.machine.cluster import RANDOM, RANDOM_DECLARED, machine_of
-from modmill.engines.machine.random_port import PORTS
+from modmill.engines.machine.random_port import PORTS, RANDOM_WORD
 from modmill.rtl.delay import later
 
 LATENCY = 2
@@ -167,7 +167,7 @@ def paired(lockstep: str, engine: str, *, top: str, word: int, alarms: bool = Fa
         f"    .o_last({of}_last){f', .{ALARM}({of}_alarm)' if alarms else ''}{_own(to) if random else ''});\n"
         for name, rst, to, of in (("first", "rst", "a", "x"), ("second", "b_rst", "b", "y"))
     )
-    words = "  wire [31:0] a_random_data, b_random_data;\n" if random else ""
+    words = f"  wire [{RANDOM_WORD - 1}:0] a_random_data, b_random_data;\n" if random else ""
     return f"""// Two engines in lockstep: no word leaves unless both have sent it; any difference raises {ALARM}.
 // Latency: that of an engine, and {LATENCY} cycles more.
 // Source: a block of Modmill ({__name__})

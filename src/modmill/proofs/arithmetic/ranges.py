@@ -6,7 +6,7 @@ floors of or numbers by the digits into which they were cut, case by case, or fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -118,22 +118,13 @@ class Ranges(Polynomials):
         if not common:
             return constant, None
         best = self.ends(rest)[1]
-        last = max((m[0] for m in rest.terms if self._is_floor(m)), default=-1)
-        for fact in self._whole if last >= 0 and depth > 1 else ():
-            scale = 1 << self.atoms[last].shift
-            for factor, most, why in ((1, fact.high, fact.most), (-1, fact.low, fact.least)):
-                over = self._closest(self.sum([(scale, rest), (-factor, fact)]), 1)
-                if (end := (factor * most + over[0]) // scale) < best[0]:
-                    best = end, self.fact(rest, 1, end, Sum(scale, parts([(1, why), (1, over[1])])))
-        for fact in self._facts if depth else ():
-            pairs = ((rest.terms.get(m, 0), c) for m, c in fact.terms.items() if m)
-            for ratio in sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]:
-                factor, scale = ratio.numerator, ratio.denominator
-                most, why = (fact.high, fact.most) if factor > 0 else (fact.low, fact.least)
-                over = self._closest(self.sum([(scale, rest), (-factor, fact)]), depth - 1)
-                if (end := (factor * most + over[0]) // scale) < best[0]:
-                    best = end, self.fact(rest, 1, end, Sum(scale, parts([(abs(factor), why), (1, over[1])])))
-        newest = last
+        newest = max((m[0] for m in rest.terms if self._is_floor(m)), default=-1)
+        for fact, ratio, left_depth in self._tries(rest, newest, depth):
+            factor, scale = ratio.numerator, ratio.denominator
+            most, why = (fact.high, fact.most) if factor > 0 else (fact.low, fact.least)
+            over = self._closest(self.sum([(scale, rest), (-factor, fact)]), left_depth)
+            if (end := (factor * most + over[0]) // scale) < best[0]:
+                best = end, self.fact(rest, 1, end, Sum(scale, parts([(abs(factor), why), (1, over[1])])))
         if newest >= 0 and depth:
             atom, floor = self.atoms[newest], self.make({(newest,): 1})
             assert atom.inner is not None and atom.cut is not None
@@ -150,6 +141,17 @@ class Ranges(Polynomials):
                     best = min(best, split, key=_bound)
         bound = constant + common * best[0]
         return bound, self.fact(x, 1, bound, Sum(1, parts([(common, best[1])])))
+
+    def _tries(self, x: Expression, newest: int, depth: int) -> Iterator[tuple[Expression, Fraction, int]]:
+        """Facts for a bound of x, each with a ratio by which it is taken from x, and the depth of the search for the
+        rest. ``newest``: the newest floor in x, -1 for none."""
+        for fact in self._whole if newest >= 0 and depth > 1 else ():
+            for sign in (1, -1):
+                yield fact, Fraction(sign, 1 << self.atoms[newest].shift), 1
+        for fact in self._facts if depth else ():
+            pairs = ((x.terms.get(m, 0), c) for m, c in fact.terms.items() if m)
+            for ratio in sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]:
+                yield fact, ratio, depth - 1
 
     def _split(
         self, x: Expression, most: int, cut: tuple[int, Fact], left: Expression, newest: int, depth: int
