@@ -257,6 +257,19 @@ class _Faulty(Example):
         return m
 
 
+def test_what_yosys_prints_is_kept_for_the_same_rtlil(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a design that is refused is refused again."""
+    runs, run = [], tools.run
+    monkeypatch.setattr(tools, "run", lambda *of, **how: (runs.append(how["name"]), run(*of, **how))[1])
+    first = emit.netlist(_Faulty("none"))
+    assert emit.netlist(_Faulty("none")) == first and runs == ["yosys"]
+    assert emit.netlist(_Faulty("none"), "other") == first.replace("core", "other") and runs == ["yosys"] * 2
+    for _ in range(2):
+        with pytest.raises(ValueError, match="combinational loop"):
+            emit.netlist(_Faulty("loop"))
+    assert runs == ["yosys"] * 4
+
+
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="combinational loop in module core"):
         emit.verilog(_Faulty("loop"))

@@ -31,6 +31,7 @@ Amaranth's own search for combinational loops takes time quadratic in the width 
 import gc
 import hashlib
 import inspect
+import json
 import re
 import tempfile
 import textwrap
@@ -122,6 +123,21 @@ def netlist(component: Elaboratable, top: str = "core", source: str = "") -> str
     widest = max((int(bits) for module in modules.values() for bits in _WIDTH.findall(module.body)), default=0)
     checked = len(_CONTENTS.sub("", il)) <= _CHECKED_SIZE and widest <= _CHECKED_BITS
     script = _SCRIPT.format(check="check;" if checked else "")
+    text = _initial_values_last(_unsigned(_without_escapes(_printed(il, tile_modules, script))))
+    first = re.compile(rf"module {re.escape(top)}\b")
+    text = "\n".join(sorted(_VERILOG_MODULE.findall(text), key=lambda module: not first.match(module)))
+    text = _kept(text, top, getattr(component, "kept", ()))
+    text = _commented(text, {name: about[path] for path, name, _ in merged})
+    return "\n".join(filter(None, [text, tile_modules]))
+
+
+def _printed(il: str, tile_modules: str, script: str) -> str:
+    """The Verilog that Yosys prints for RTLIL; it is kept in the cache folder under a digest of all that Yosys reads.
+    Raises ValueError for a combinational loop, ToolError if Yosys refuses the design."""
+    parts = [tools.version("yosys"), script, tile_modules, il]
+    kept = tools.cache_dir() / "netlists" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.v"
+    if kept.exists():
+        return kept.read_text()
     with tempfile.TemporaryDirectory(prefix="modmill-emit-") as name:
         folder = Path(name)
         (folder / "tiles.v").write_text(tile_modules)
@@ -129,12 +145,9 @@ def netlist(component: Elaboratable, top: str = "core", source: str = "") -> str
         printed = tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
         if loop := _LOOP.search(printed):
             raise ValueError(f"combinational loop in module {loop.group(1)} through {loop.group(2)}")
-        text = _initial_values_last(_unsigned(_without_escapes((folder / "core.v").read_text())))
-    first = re.compile(rf"module {re.escape(top)}\b")
-    text = "\n".join(sorted(_VERILOG_MODULE.findall(text), key=lambda module: not first.match(module)))
-    text = _kept(text, top, getattr(component, "kept", ()))
-    text = _commented(text, {name: about[path] for path, name, _ in merged})
-    return "\n".join(filter(None, [text, tile_modules]))
+        made = folder / "core.v"
+        tools.keep(made, kept)
+        return made.read_text()
 
 
 def _converted(component: Elaboratable, top: str, source: str) -> tuple[str, dict[str, str]]:

