@@ -228,7 +228,7 @@ class RnsMontgomery(DesignInstance):
     def trace(self, a: int, b: int, *others: int) -> Iterator[tuple[str, Any]]:
         """The intermediates of a b A^-1, or with ``others`` c and e of (a b + c e) A^-1 on the slot machine."""
         q, form = self.params, self.representation
-        shape = replace(q.shape, numbered=bool(others))
+        shape = replace(q.shape, numbered=True) if others else q.shape
         places = [shape.places(i) for i in shape.all_rowers]
         inputs = {}
         for letter, number in zip("xyvz", (a, b, *others), strict=False):

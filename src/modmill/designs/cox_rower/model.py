@@ -90,13 +90,14 @@ class Model:
         """Yield, for each step of the ring, the values modulo each rower's modulus (HBE), and the products."""
         shape, rows = self.shape, self.tables.rows(op)
         unordered = [[step] * shape.rows for step in range(shape.steps)]
+        of_rower = [shape.row_of(i) for i in shape.all_rowers]
+        channels = [shape.channel(i, op.k) for i in shape.all_rowers]
         for passing in self.program.passing(op) if self.program else unordered:
-            places = [passing[shape.row_of(i)] for i in shape.all_rowers]
+            places = [passing[row] for row in of_rower]
             words = [ring[place] for place in places]
             if not shape.loop:
                 (words,) = self.folded(op, words)
                 yield "fold", words
-            channels = (shape.channel(i, op.k) for i in shape.all_rowers)
             yield "multiplier", _products(words, [rows[place][k] for place, k in zip(places, channels, strict=True)])
 
     def folded(self, op: Operation, values: Sequence[int]) -> list[list[int]]:

@@ -299,9 +299,9 @@ class Program:
 
     def passing(self, op: Operation) -> list[list[int]]:
         """For each step of TERMS and each row the place, among the values loaded, of the one that is multiplied."""
-        shape, turned = self.shape, self.start(op) - self.load(op.extension)
+        shape, rows, turned = self.shape, self.shape.rows, self.start(op) - self.load(op.extension)
         steps = (divmod(turned + step, shape.channels_per_rower) for step in range(shape.steps))
-        return [[place * shape.rows + (row - back) % shape.rows for row in range(shape.rows)] for back, place in steps]
+        return [[place * rows + (row - back) % rows for row in range(rows)] for back, place in steps]
 
     def _starts(self, kind: Kind) -> list[int]:
         return [self.start(op) for op in self.shape.of(kind)]

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from modmill.designs.cox_rower.operations import H, Kind, Method, Operation, Value, operations, require_order
 from modmill.numbers.folding import fold_bound
@@ -43,7 +43,7 @@ class Shape:
     method: Method = Method.MONTGOMERY
     checked: bool = False
 
-    @property
+    @cached_property
     def rowers(self) -> int:
         """Number of rowers in the ring."""
         return len(self.u)
@@ -203,19 +203,12 @@ class Shape:
         """Cycles of one pass of the loop: entry register, multiplexer register and adder tree."""
         return 2 + max(1, self.digits.bit_length())
 
-    def bounds(self, bound: int) -> list[int]:
+    def bounds(self, bound: int) -> tuple[int, ...]:
         """Exclusive bound before each pass of the fold from ``bound`` to 2^w, the largest of all channels.
 
         Raises ValueError if a pass does not lower the bound.
         """
-        out = []
-        while bound > 1 << self.w:
-            out.append(bound)
-            smaller = max(fold_bound(bound, self.w, u) for own in self.u for u in own)
-            if smaller >= bound:
-                raise ValueError(f"folding makes no progress below {bound}")
-            bound = smaller
-        return out
+        return _bounds(self.w, self.u, bound)
 
     @cached_property
     def fold_bound(self) -> int:
@@ -283,3 +276,16 @@ class Shape:
         """Multiplications of one product in each rower, a lower bound of the interval."""
         each = {Kind.MULTIPLY: 1, Kind.MULTIPLY_TWO: 2, Kind.ROW_SUM: self.parts, Kind.TERMS: self.steps, Kind.TERM: 1}
         return sum(each.get(op.kind, 0) for op in self.operations)
+
+
+@cache
+def _bounds(w: int, us: tuple[tuple[int, ...], ...], bound: int) -> tuple[int, ...]:
+    """`Shape.bounds` for the u of all rowers."""
+    out = []
+    while bound > 1 << w:
+        out.append(bound)
+        smaller = max(fold_bound(bound, w, u) for own in us for u in own)
+        if smaller >= bound:
+            raise ValueError(f"folding makes no progress below {bound}")
+        bound = smaller
+    return tuple(out)
