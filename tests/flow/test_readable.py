@@ -6,6 +6,7 @@ import re
 
 import pytest
 from cones import differences
+from test_golden import small
 
 from marks import long
 from modmill.buses.adapters import find_bus
@@ -92,17 +93,9 @@ def test_an_unknown_item_is_refused():
         readable(module("  specify\n"))
 
 
-LARGE = {"pseudo-mersenne", "solinas"} | {d.name for d in DESIGNS if d.name.startswith("karatsuba")}
-"""Designs that serve no modulus of 13 bits."""
-
-
 @pytest.mark.parametrize(
     ("design", "modulus"),
-    [
-        case
-        for name in (d.name for d in DESIGNS)
-        for case in ([(name, "2^61-1")] if name in LARGE else [(name, "8191"), long(name, "2^61-1")])
-    ],
+    [case for d in DESIGNS for case in ((d.name, small(d.name)), long(d.name, "2^61-1"))],
 )
 def test_every_design_keeps_its_netlist(design, modulus):
     """The digest does not depend on how the text is written."""

@@ -5,17 +5,13 @@
 import re
 
 import pytest
+from test_golden import small
 from unreset import unreset
 
 from modmill.cores.multiplier.build import build
 from modmill.designs import DESIGNS
 from modmill.flow import emit
 
-MODULUS = {  # these do not serve 97
-    "pseudo-mersenne": "0x1fffffffffffffff", "solinas": "M127", "karatsuba": "2^107-1",
-    "karatsuba-solinas": "2^85-2^60-1", "karatsuba-montgomery": "2^85-19",
-    "karatsuba-two-level": "2^61-1",
-}  # fmt: skip
 KNOWN = {
     r"(^|\.)results\.pair$": "set to 0 when a result begins to leave, and looked at only while one leaves",
     r"order\.storage$": "read only where it was written, in the order of the pairs",
@@ -33,7 +29,7 @@ ALL_SET = {"mm-pa-n"}
 
 
 def text(name, io="native", **settings):
-    return build(name, MODULUS.get(name, "97"), io, **settings).verilog
+    return build(name, small(name), io, **settings).verilog
 
 
 @pytest.fixture(scope="module")
