@@ -11,9 +11,9 @@ from pathlib import Path
 from modmill.flow import tools
 
 _SCRIPT = (
-    "read_verilog text.v; proc -norom; opt_expr; opt_merge; opt_clean; memory_collect; "
+    "design -reset; read_verilog {0}.v; proc -norom; opt_expr; opt_merge; opt_clean; memory_collect; "
     "simplemap t:$and t:$or t:$xor t:$not t:$mux t:$logic_not t:$reduce_or t:$reduce_bool t:$eq t:$ne t:$dff t:$dffe; "
-    "opt_expr; opt_merge; opt_clean; write_json text.json"
+    "opt_expr; opt_merge; opt_clean; write_json {0}.json; "
 )
 _SYMMETRIC = {"$_AND_", "$_OR_", "$_XOR_", "$_XNOR_", "$add", "$mul"}
 
@@ -24,7 +24,7 @@ def differences(one: str, other: str) -> list[str]:
     Points are outputs, registers, memories and inputs of submodules. Registers that have a name in only one text are a
     part of the logic.
     """
-    texts = [_read(one), _read(other)]
+    texts = _read(one, other)
     found = [f"module {name}" for name in texts[0].keys() ^ texts[1].keys()]
     for name in texts[0].keys() & texts[1].keys():
         common = set(texts[0][name]["netnames"]) & set(texts[1][name]["netnames"])
@@ -33,12 +33,15 @@ def differences(one: str, other: str) -> list[str]:
     return sorted(found)
 
 
-def _read(verilog: str) -> dict[str, dict]:
+def _read(*texts: str) -> list[dict[str, dict]]:
+    """The modules of each text."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "text.v").write_text(verilog)
-        tools.run(tools.yosys("-q", "-p", _SCRIPT), name="yosys", cwd=folder)
-        return json.loads((folder / "text.json").read_text())["modules"]
+        for k, text in enumerate(texts):
+            (folder / f"{k}.v").write_text(text)
+        script = "".join(_SCRIPT.format(k) for k in range(len(texts)))
+        tools.run(tools.yosys("-q", "-p", script), name="yosys", cwd=folder)
+        return [json.loads((folder / f"{k}.json").read_text())["modules"] for k in range(len(texts))]
 
 
 def _digest(*parts: object) -> str:

@@ -38,7 +38,7 @@ def results(core, pairs):
 
     async def bench(ctx):
         ctx.set(core.o_ready, 1)
-        for cycle in range(100 * INTERVAL):
+        for cycle in range((len(pairs) + 3) * INTERVAL):
             offered = cycle % INTERVAL == 0 and len(given) < len(pairs)
             ctx.set(core.i_valid, int(offered))
             if offered:
