@@ -41,6 +41,8 @@ SLOW |= {(name, TOYS[2]) for name in MULTIPLIERS if name not in OF_A_FORM}
 """Machines of two rowers in Amaranth's simulator, which tests/rtl/test_extension.py runs too, and a modulus for which
 `test_binary_form` runs each machine."""
 SLOW |= {(name, TOYS[1]) for name in NAMES}  # a larger one of one digit
+SLOW |= {(name, TOYS[3]) for name in MULTIPLIERS if name not in OF_A_FORM | HEAVY | CHAINED}
+"""Those left run at full width here."""
 ENOUGH = {"secp256k1", "P-224", "P-256", "Ed25519"}
 """Moduli of every form that designs of a form serve."""
 

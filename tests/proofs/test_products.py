@@ -36,8 +36,8 @@ SEARCHED = [
 ]  # fmt: skip
 CORES = [
     *(case for case in SEARCHED if case not in LARGE), ("montgomery-array", "2^31-1", {"loadable": False}),
-    ("orup", "2^31-1", {}), ("tenca-koc", "2^13-1", {}), ("mcivor", "2^31-1", {}),
-    *(long(case) for case in (("multistep", "2^31-1", {}), ("mcivor", "2^35-31", {}))),
+    ("orup", "2^31-1", {}), ("tenca-koc", "2^13-1", {}),
+    *(long(("mcivor", p, {})) for p in ("2^31-1", "2^35-31")), long(("multistep", "2^31-1", {})),
     *((design, "2^31-1", {"loadable": True}) for design in ("orup", "iddmm", "radix64k-mul")),
     long(("pseudo-mersenne", "2^52-59", {})), ("pseudo-mersenne", "2^64-2^16-977", {}), ("wide", "2^61-1", {}),
     ("karatsuba", "2^61-1", {}), ("karatsuba-solinas", "2^61-1", {}),
