@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Modmill authors
-"""Curves so small that all their points can be tried, found by counting."""
+"""Curves so small that all their points can be listed, found by counting."""
 
+from collections import defaultdict
 from functools import lru_cache
 
 from modmill.numbers.curves.affine import Edwards, Montgomery, Weierstrass
 from modmill.numbers.primes import is_prime, square_root
 
 
+def square(curve, x):
+    """The square of y, or of v, of the points with this x, from the curve's equation."""
+    if isinstance(curve, Edwards):
+        return (1 - curve.a * x * x) * pow(1 - curve.d * x * x, -1, curve.p) % curve.p
+    return curve.right(x) * pow(curve.B if isinstance(curve, Montgomery) else 1, -1, curve.p) % curve.p
+
+
 def points(curve):
     """All points."""
-    affine = [(x, y) for x in range(curve.p) for y in range(curve.p) if curve.contains((x, y))]
+    roots = defaultdict(list)
+    for y in range(curve.p):
+        roots[y * y % curve.p].append(y)
+    affine = [(x, y) for x in range(curve.p) for y in roots[square(curve, x)]]
+    assert all(map(curve.contains, affine))
     return [*affine, None] if curve.zero is None else affine
 
 
