@@ -26,6 +26,7 @@ from modmill.engines.theorem.parts import Part
 from modmill.flow import tools
 from modmill.flow.emit import digest
 from modmill.proofs.arithmetic.products import Claim, ProductProof, prove_products
+from modmill.proofs.arithmetic.residues import Channels
 from modmill.proofs.checker.recheck import RefusedError
 from modmill.proofs.checker.replay import check
 from modmill.proofs.handshake.constant_time import PUBLIC, ConstantTime, constant_time
@@ -368,7 +369,10 @@ def _form(form: Mapping[str, Any]) -> Form:
             return Binary(form["width"])
         case "digits":
             return Digits(form["radix_bits"], form["digits"])
-    raise ValueError(f"products of numbers as {form['kind']} are not proved; binary and digits are")
+        case "residues":
+            moduli, bits = tuple(int(m, 16) for m in form["moduli"]), form["channel_bits"]
+            return Channels(bits, moduli, tuple(int(s, 16) for s in form.get("scales", ["0x1"] * len(moduli))))
+    raise ValueError(f"products of numbers as {form['kind']} are not proved")
 
 
 @dataclass(frozen=True)

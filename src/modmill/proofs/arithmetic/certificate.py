@@ -32,7 +32,7 @@ from modmill.proofs.arithmetic.reasons import (
 from modmill.proofs.arithmetic.symbolic import Symbolic, control
 from modmill.proofs.netlist import Netlist
 
-VERSION = 2
+VERSION = 3
 """Of the format."""
 
 
@@ -43,6 +43,22 @@ class Conclusion:
     most: Fact
     least: Fact
     equal: Sequence[Equality]
+
+    @property
+    def every(self) -> list[Fact]:
+        """All facts that are named."""
+        return [self.most, self.least, *(fact for one in self.equal for fact in (one.most, one.least))]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The result of a run with residues (`residues`): the number R, the quotient Q and the divisor D; ``facts``: both
+    ends of D R - Q p, of Q and of R, the upper ones first."""
+
+    number: Expression
+    quotient: Expression
+    divisor: int
+    facts: tuple[Fact, ...]
 
 
 def head(net: Netlist, claim: dict[str, Any]) -> str:
@@ -77,15 +93,14 @@ def idle_lines(full: bool, bits: str, make: Integers) -> Iterator[str]:
     yield _line("end")
 
 
-def body(make: Integers, found: Conclusion, *, cases: bool) -> Iterator[str]:
+def body(make: Integers, found: Conclusion | Witness, *, cases: bool) -> Iterator[str]:
     """The lines of a run, or of one case of it. ``cases``: choices by data are cases, or none is made."""
-    last = [found.most, found.least, *(fact for one in found.equal for fact in (one.most, one.least))]
+    last = found.facts if isinstance(found, Witness) else found.every
     writer = _Writer()
     steps = [step for step in make.steps if cases or not (isinstance(step, Choice) and step.kind == "decide")]
     for step in used(steps, last):
         yield from writer.lines(step)
-    equal = [[one.factor, *map(writer.fact, (one.most, one.least))] for one in found.equal]
-    yield _line("end", writer.fact(found.most), writer.fact(found.least), equal)
+    yield from writer.end(found)
 
 
 class _Writer:
@@ -118,6 +133,15 @@ class _Writer:
                 line = _line(kind, self._number(step.x), step.sign, step.bound, *rest)
                 self._count(step)
         return [*self._new, line]
+
+    def end(self, found: Conclusion | Witness) -> list[str]:
+        """The last line of a run, after those of new expressions."""
+        self._new = []
+        if isinstance(found, Witness):
+            numbers = self._number(found.number), self._number(found.quotient), found.divisor
+            return [*self._new, _line("end", *numbers, list(map(self.fact, found.facts)))]
+        equal = [[one.factor, *map(self.fact, (one.most, one.least))] for one in found.equal]
+        return [_line("end", self.fact(found.most), self.fact(found.least), equal)]
 
     def _why(self, why: Why) -> list[Any]:
         match why:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from modmill.proofs.arithmetic.polynomials import ONE, End, Expression, Monomial, Number, centred, newer
-from modmill.proofs.arithmetic.ranges import Ranges
+from modmill.proofs.arithmetic.ranges import Ranges, _Of
 from modmill.proofs.arithmetic.reasons import Choice, Cut, Equality, Fact, Lemma, Sum, parts
 
 Way = tuple[Expression, Sequence[Equality]]
@@ -61,7 +61,11 @@ class Integers(Ranges):
             pair = (most[1], lemma.least) if sign > 0 else (least[1], lemma.most)
             return Sum(1 << lemma.bits, parts((1, fact) for fact in pair))
 
-        self.within(lemma.value, least[0] >> lemma.bits, most[0] >> lemma.bits, why)
+        value = self.within(lemma.value, least[0] >> lemma.bits, most[0] >> lemma.bits, why)
+        if value.high == value.low + 1 and len(value.terms.keys() - {ONE}) > 1:
+            newest = max((m[0] for m in value.terms if self._is_floor(m)), default=-1)
+            if newest >= 0 and value.terms[newest,] in (1, -1):
+                self._pairs[newest] = _Of(value, lemma.x, lemma.bits, lemma.most, lemma.least)
 
     def _lemma(self, x: Expression, bits: int, value: Expression, most: Sum, least: Sum) -> Lemma:
         found = self._lemmas[x, bits] = Lemma(x, bits, value, (most, least))
@@ -73,6 +77,12 @@ class Integers(Ranges):
         return self._lemma(x, bits, value, Sum(1, parts([(1, most[1])])), Sum(1, parts([(1, least[1])])))
 
     def _floored(self, x: Expression, bits: int) -> Lemma:
+        multiples = {m: c >> bits for m, c in x.terms.items() if not c & (1 << bits) - 1}
+        below = self.make({m: c for m, c in x.terms.items() if m not in multiples})
+        if multiples.keys() - {ONE} and below.constant is None:  # their range is closer without these
+            value = self._plus(multiples, self.floor(below, bits))
+            of = self._lemmas[below, bits]
+            return self._lemma(x, bits, value, Sum(1, ((1, of.most),)), Sum(1, ((1, of.least),)))
         whole: dict[Monomial, int] = {}
         rest: dict[Monomial, int] = {}
         for m, c in x.terms.items():

@@ -19,10 +19,11 @@ from typing import IO, Any
 from modmill.contract import Binary, Digits, Form
 from modmill.numbers.shown import shortened
 from modmill.proofs.arithmetic.branches import Branches, joined
-from modmill.proofs.arithmetic.certificate import Conclusion, body, head, idle_lines, run_line, write
+from modmill.proofs.arithmetic.certificate import Conclusion, Witness, body, head, idle_lines, run_line, write
 from modmill.proofs.arithmetic.integers import Integers
 from modmill.proofs.arithmetic.polynomials import Expression, Monomial
 from modmill.proofs.arithmetic.reasons import Equality
+from modmill.proofs.arithmetic.residues import Channels, Goal, Product, remains
 from modmill.proofs.arithmetic.symbolic import OPERANDS, Symbolic
 from modmill.proofs.arithmetic.word_rules import Bits
 from modmill.proofs.netlist import Netlist
@@ -44,8 +45,8 @@ class Claim:
 
     p: int
     factor: int
-    operand: Form
-    result: Form
+    operand: Form | Channels
+    result: Form | Channels
     largest: int
     end: int
     latency: int
@@ -67,6 +68,8 @@ class Claim:
         operands = f"operands from 0 to {shortened(self.largest)}"
         if isinstance(self.operand, Digits):
             operands += f" in {self.operand.d} digits of {self.operand.r + 2} bits"
+        if isinstance(self.operand, Channels):
+            operands += f", as any residues modulo {len(self.operand.moduli)} moduli"
         loaded = f"with the modulus {shortened(self.p)} loaded, " if self.load else ""
         what = f"o_r is congruent to their product times factor, and below {shortened(self.end)}"
         return f"{loaded}for all {operands}: {what}"
@@ -156,8 +159,8 @@ def prove_products(
 
     Raises ValueError if a form has no rule here, or a cell."""
     for form in (claim.operand, claim.result):
-        if not isinstance(form, Binary | Digits):
-            raise ValueError(f"numbers of the form {form.describe()['kind']} are not proved; binary and digits are")
+        if not isinstance(form, Binary | Digits | Channels):
+            raise ValueError(f"numbers of the form {form.describe()['kind']} are not proved")
     proof = ProductProof()
     try:
         idle = [_phases(net, claim, fixed or {}, full) for full in (False, True)]
@@ -258,22 +261,29 @@ def _ways(net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits], w
     make = Integers()
     operands = [_number(make, claim.operand, name, claim.largest) for name in _ports(net)]
     product = make.number(1)
-    for operand, _ in operands:  # before the run, which needs the range of a product of digits
-        product = make.product(product, operand)
-    ports = {name: bits for name, (_, bits) in zip(_ports(net), operands, strict=True)}
+    for operand in operands:  # before the run, which needs the range of a product of digits
+        product = make.product(product, operand.whole)
+    ports = {name: operand.bits for name, operand in zip(_ports(net), operands, strict=True)}
     run = _Run(net, make, claim, start.full, ports, fixed, known=ways.known, choose=ways.choose)
     try:
-        number = _read(run.result(start.phase), claim.result)
+        result = _read(run.result(start.phase), claim.result)
     except _EndedError:
         return ways.outcome(None)
     except UnprovedError as error:
         return ways.outcome(Outcome(start, 0, 0, (str(error),), 0))
-    open_, conclusion = _remains(make, claim, number, product)
+    open_: tuple[str, ...]
+    conclusion: Conclusion | Witness | None
+    if isinstance(claim.result, Channels):
+        x, y = operands[0].words, operands[-1].words
+        found = Product(claim.result, x, y, result.words, run.core.words.named or {}, run.core.stored)
+        open_, conclusion = remains(make, Goal(claim.p, claim.factor, claim.largest, claim.end), found)
+    else:
+        open_, conclusion = _remains(make, claim, result.whole, product)
     lines = list[str]()
-    if ways.written and not open_:
+    if ways.written and conclusion and not open_:
         lines.append(run_line(start.phase, start.full, known=ways.known, cases=ways.cases))
         lines += body(make, conclusion, cases=ways.cases)
-    return ways.outcome(Outcome(start, len(number.terms), len(make.atoms), open_, 0, tuple(lines)))
+    return ways.outcome(Outcome(start, len(result.whole.terms), len(make.atoms), open_, 0, tuple(lines)))
 
 
 def _remains(
@@ -309,24 +319,44 @@ def _wrong(make: Integers, claim: Claim, number: Expression, wanted: Expression)
     return {m: r for m, c in terms if (r := (c + half) % claim.p - half)}
 
 
-def _number(make: Integers, form: Form, name: str, largest: int) -> tuple[Expression, Bits]:
-    """An unknown operand: its number, and the bits of its port."""
-    if isinstance(form, Digits):
-        words = [make.atom(f"{name}[{k}]", 0, (1 << form.r + 2) - 1) for k in range(form.d)]
-        number = make.within(make.sum((1 << form.r * k, word) for k, word in enumerate(words)), 0, largest)
-        return number, tuple((word, k) for word in words for k in range(form.r + 2))
-    number = make.atom(name, 0, largest)
-    return number, tuple((number, k) for k in range(form.width))
+@dataclass(frozen=True)
+class _Read:
+    """A number at a port: its words, the number itself if it is binary or in digits, and the bits."""
+
+    words: list[Expression]
+    whole: Expression
+    bits: Bits
 
 
-def _read(core: tuple[Symbolic, Bits], form: Form) -> Expression:
+def _number(make: Integers, form: Form | Channels, name: str, largest: int) -> _Read:
+    """An unknown operand."""
+    if isinstance(form, Binary):
+        number = make.atom(name, 0, largest)
+        return _Read([number], number, tuple((number, k) for k in range(form.width)))
+    size, count, radix = _words(form)
+    words = [make.atom(f"{name}[{k}]", 0, (1 << size) - 1) for k in range(count)]
+    number = make.number(1)
+    if radix:
+        number = make.within(make.sum((1 << radix * k, word) for k, word in enumerate(words)), 0, largest)
+    return _Read(words, number, tuple((word, k) for word in words for k in range(size)))
+
+
+def _read(core: tuple[Symbolic, Bits], form: Form | Channels) -> _Read:
     """The number at port o_r."""
     run, bits = core
-    if isinstance(form, Digits):
-        size = form.r + 2
-        parts = [run.words.integer(bits[k * size : (k + 1) * size]) for k in range(form.d)]
-        return run.words.integers.sum((1 << form.r * k, part) for k, part in enumerate(parts))
-    return run.words.integer(bits)
+    size, count, radix = _words(form)
+    words = [run.words.integer(bits[k * size : (k + 1) * size]) for k in range(count)]
+    return _Read(words, run.words.integers.sum((1 << radix * k, word) for k, word in enumerate(words)), bits)
+
+
+def _words(form: Form | Channels) -> tuple[int, int, int]:
+    """Bits of a word, how many words there are, and the bits from one to the next if they are digits, else 0."""
+    match form:
+        case Digits():
+            return form.r + 2, form.d, form.r
+        case Channels():
+            return form.bits, len(form.moduli), 0
+    return form.width, 1, 0
 
 
 def _ports(net: Netlist) -> list[str]:
@@ -350,6 +380,8 @@ class _Run:
         self._claim, self._full, self._known, self._operands = claim, full, known, operands
         self.core = Symbolic(net, make)
         self.core.ports |= fixed
+        if isinstance(claim.result, Channels):
+            self.core.words.named = {}
         if choose:
             self.core.words.decide = self._decide
         self._nothing: dict[str, Bits] = {n: (None,) * len(net.module["ports"][n]["bits"]) for n in _ports(net)}

@@ -25,11 +25,24 @@ _Case = tuple[int, tuple[int, Sum]]
 """A bound in one case, the factor of what is assumed in it, and why."""
 
 
+@dataclass(frozen=True)
+class _Of:
+    """``value`` is floor(x / 2^bits): x - 2^bits value is at ``most`` 2^bits - 1, and at ``least`` 0."""
+
+    value: Expression
+    x: Expression
+    bits: int
+    most: Fact
+    least: Fact
+
+
 @dataclass
 class Ranges(Polynomials):
     """Expressions with their bounds. A bound that is found is a step of the proof."""
 
     _exact: dict[Expression, tuple[End, End]] = field(default_factory=dict)
+    _pairs: dict[int, _Of] = field(default_factory=dict)
+    """Floors that are sums of atoms and had two values at some time, by the newest atom."""
 
     def bounds(self, x: Expression) -> tuple[int, int]:
         """Bounds of x after the floors in it, newest first, are replaced by what they are the floors of."""
@@ -61,41 +74,49 @@ class Ranges(Polynomials):
     def case_ends(self, x: Expression) -> tuple[End, End]:
         """`case_bounds`, with the facts that say so."""
         newest = max((m[0] for m in x.terms if self._is_floor(m)), default=-1)
-        if newest < 0 or self.atoms[newest].high != self.atoms[newest].low + 1:
+        of = self._two_valued(newest) if newest >= 0 else None
+        if of is None:
             return self.ends(x)
-        atom = self.atoms[newest]
-        found = [self._case(x, newest, value) for value in (atom.low, atom.high)]
-        on = self.make({(newest,): 1})
+        on = of.value
+        found = [self._case(x, newest, of, value) for value in (on.low, on.high)]
         ends = list[End]()
         for k, sign in enumerate((-1, 1)):
             bound = max(case[k][0] for case in found)
-            why = Split(on, atom.low, (found[0][k][1], found[1][k][1]))
+            why = Split(on, on.low, (found[0][k][1], found[1][k][1]))
             ends.append((sign * bound, self.fact(x, sign, bound, why)))
         return ends[0], ends[1]
 
-    def _case(self, x: Expression, newest: int, value: int) -> tuple[_Case, _Case]:
-        """Upper bounds of -x and of x where the newest floor has one of its two values."""
+    def _two_valued(self, newest: int) -> _Of | None:
+        """The newest floor, or a floor that has it and is another one than a number alone, if it has two values."""
         atom = self.atoms[newest]
         assert atom.inner is not None and atom.cut is not None
+        if atom.high == atom.low + 1:
+            return _Of(self.make({(newest,): 1}), atom.inner, atom.shift, atom.cut.most, atom.cut.least)
+        of = self._pairs.get(newest)
+        return of if of and of.value.high == of.value.low + 1 else None
+
+    def _case(self, x: Expression, newest: int, of: _Of, value: int) -> tuple[_Case, _Case]:
+        """Upper bounds of -x and of x where a floor, in which ``newest`` is, has one of its two values."""
         older = max((m[0] for m in x.terms if self._is_floor(m) and m != (newest,)), default=newest)
         merged = {Fraction(sign, 1 << self.atoms[older].shift) for sign in (1, -1)}  # this floor may be merged in inner
-        c, up = x.terms[newest,], 1 if value == atom.low else -1  # the floor is at most, or at least, its value
+        c = x.terms[newest,] * of.value.terms[newest,]
+        up = 1 if value == of.value.low else -1  # the floor is at most, or at least, its value
 
         def assumed(coefficient: int) -> int:
             return max(up * coefficient, 0)
 
-        case = self.sum([(1, x), (-c, self.make({(newest,): 1, ONE: -value}))])
+        case = self.sum([(1, x), (-c, of.value), (c, self.number(value))])
         (low, least), (high, most) = self.ends(case)
         below: _Case = -low, (assumed(-c), Sum(1, parts([(1, least)])))
         above: _Case = high, (assumed(c), Sum(1, parts([(1, most)])))
-        within = value << atom.shift, (value + 1 << atom.shift) - 1
-        pairs = ((case.terms.get(m, 0), d) for m, d in atom.inner.terms.items() if m)
+        within = value << of.bits, (value + 1 << of.bits) - 1
+        pairs = ((case.terms.get(m, 0), d) for m, d in of.x.terms.items() if m)
         for ratio in {*merged, *sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]}:
             factor, scale = ratio.numerator, ratio.denominator
-            (low, least), (high, most) = self.ends(self.sum([(scale, case), (-factor, atom.inner)]))
+            (low, least), (high, most) = self.ends(self.sum([(scale, case), (-factor, of.x)]))
             ends = sorted(factor * end for end in within)
-            cut = (atom.cut.most, atom.cut.least)[:: 1 if factor > 0 else -1]
-            slope = (factor << atom.shift) + scale * c
+            cut = (of.most, of.least)[:: 1 if factor > 0 else -1]
+            slope = (factor << of.bits) + scale * c
             if (end := (-low - ends[0]) // scale) < below[0]:
                 below = end, (assumed(-slope), Sum(scale, parts([(1, least), (abs(factor), cut[1])])))
             if (end := (high + ends[1]) // scale) < above[0]:

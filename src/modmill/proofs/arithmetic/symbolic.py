@@ -47,6 +47,8 @@ class Symbolic:
     def __init__(self, net: Netlist, integers: Integers, functions: dict[Hashable, Expression] | None = None) -> None:
         self.net, self.words = net, Words(integers, functions)
         self.ports: dict[str, Bits] = {}
+        self.stored = set[int]()
+        """Unknown numbers that stand for words of memories."""
         self._values: dict[Any, Bit] = {"0": 0, "1": 1, "x": None, "z": None}
         self._users: dict[Any, list[WordCell]] = {}
         self._registers: list[WordCell] = []
@@ -222,11 +224,19 @@ class Symbolic:
             if constant(where):
                 at = value_of(where) - memory.first
                 if 0 <= at < len(memory.words):
+                    new = self._stored(new) if {*mask} == {1} else new
                     memory.words[at] = self._written(memory.words[at], new, mask)
             else:
                 memory.words[:] = [(None,) * memory.width] * len(memory.words)
             for read in memory.reads:
                 self._mark(read)
+
+    def _stored(self, word: Bits) -> Bits:
+        """A word, or an unknown number in its place."""
+        found = self.words.name(word, 1)
+        if found != word and isinstance(bit := found[0], tuple):
+            self.stored |= {a for m in bit[0].terms for a in m}
+        return found
 
     def _written(self, old: Bits, new: Bits, mask: Bits) -> Bits:
         return tuple(self.words.choose(m, (b,), (a,))[0] for a, b, m in zip(old, new, mask, strict=True))

@@ -59,6 +59,10 @@ class Words:
         self.integers = integers
         self._functions = {} if functions is None else functions
         self.decide: Callable[[Expression, int, bool], int | None] = lambda *_: None
+        self.named: dict[int, Expression] | None = None
+        """What words are that memories store and multipliers take, by the unknown numbers that stand for them; None if
+        no word gets one."""
+        self._name_of: dict[Expression, Bits] = {}
         self._any_of: dict[Bit, Bits] = {}
         self._inverse: dict[Expression, Expression] = {}
         self._bits_of: dict[tuple[str, frozenset[Bit]], Bit] = {}
@@ -92,7 +96,10 @@ class Words:
     def _slice(self, word: Expression, low: int, high: int) -> Expression:
         """Bits ``low`` to ``high`` - 1 of a word as a number."""
         make = self.integers
-        found = make.sum([(1, make.floor(word, low)), (-(1 << high - low), make.floor(word, high))])
+        top = make.floor(word, high)
+        found = make.sum([(1, make.floor(word, low)), (-(1 << high - low), top)])
+        if low and top.constant is None:  # the bits below have a closer range if a carry above them is no part of it
+            make.floor(make.sum([(1, word), (-1 << high, top)]), low)
 
         def why(sign: int) -> Sum:
             above = make.lemma(word, high)
@@ -118,6 +125,16 @@ class Words:
         if found is None:
             found = self._functions[width, of] = self.integers.atom("unknown", 0, (1 << width) - 1)
         return self.word(found, width)
+
+    def name(self, bits: Bits, terms: int) -> Bits:
+        """The bits of an unknown number in place of a word of more than some ``terms``, if names are wanted."""
+        if self.named is None or None in bits or constant(bits) or len((x := self.integer(bits)).terms) <= terms:
+            return bits
+        if x not in self._name_of:
+            number = self.integers.atom("named", 0, (1 << len(bits)) - 1)
+            self.named[len(self.integers.atoms) - 1] = x
+            self._name_of[x] = tuple((number, k) for k in range(len(bits)))
+        return self._name_of[x]
 
     def invert(self, bit: Bit) -> Bit:
         """The other value of a bit."""
@@ -195,7 +212,7 @@ class Words:
         operands = [pins[p] for p in ("A", "B")]
         if any(all(bit == 0 for bit in bits) for bits in operands):
             return (0,) * len(cell.output)
-        return self._arithmetic(cell, pins, self.integers.product)
+        return self._arithmetic(cell, {p: self.name(bits, 2) for p, bits in pins.items()}, self.integers.product)
 
     def _mux(self, cell: WordCell, pins: Pins) -> Bits:
         (select,) = pins["S"]
