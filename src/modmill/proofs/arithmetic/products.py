@@ -131,23 +131,39 @@ class UnprovedError(ValueError):
 
 def starts(net: Netlist, claim: Claim, fixed: Mapping[str, Bits] | None = None) -> list[Start]:
     """First operands in every cycle of an interval, alone and between other products; but not in a cycle whose state is
-    one of those before an earlier cycle, of which not all bits are known. Raises UnprovedError if no modulus is
-    loaded."""
+    one of those before an earlier cycle, of which not all bits are known, and not in a cycle in which they are not
+    accepted and change nothing, so that they are first operands of the next cycle. Raises UnprovedError if no modulus
+    is loaded."""
     return [start for full in (False, True) for start in _phases(net, claim, fixed or {}, full)[0]]
 
 
 def _phases(net: Netlist, claim: Claim, fixed: Mapping[str, Bits], full: bool) -> tuple[list[Start], _Run]:
     """The starts alone or between other products, and an interval without operands."""
-    run, seen, found = _Run(net, Integers(), claim, full, {}, fixed), dict[Bits, list[Bits]](), list[Start]()
+    run, seen, phases = _Run(net, Integers(), claim, full, {}, fixed), dict[Bits, list[tuple[int, Bits]]](), claim.interval
     run.prepare()
-    for phase in range(claim.interval):
+    first, waits = list[int](), list[bool]()
+    for phase in range(phases + 1):
         control, state = run.core.contents()
         earlier = seen.setdefault(control, [])
-        if not any(all(a is None or a == b for a, b in zip(one, state, strict=True)) for one in earlier):
-            earlier.append(state)
-            found.append(Start(phase, full))
-        run.idle()
-    return found, run
+        same = (k for k, one in earlier if all(a is None or a == b for a, b in zip(one, state, strict=True)))
+        first.append(next(same, phase))
+        if first[-1] == phase:
+            earlier.append((phase, state))
+        if phase < phases:
+            waits.append(run.waits())
+    return [Start(phase, full) for phase in _kept(first, waits)], run
+
+
+def _kept(first: Sequence[int], waits: Sequence[bool]) -> list[int]:
+    """The phases of which each needs a run. ``first``: the earliest phase whose state covers that of each phase, up to
+    the one after the last; ``waits``: operands of a phase are as those of the next one."""
+    kept = {k for k, wait in enumerate(waits) if first[k] == k and not wait}
+    for phase in range(len(waits)):
+        passed = [first[phase]]
+        while passed[-1] not in kept and (k := first[passed[-1] + 1]) < len(waits) and k not in passed:
+            passed.append(k)
+        kept.add(passed[-1])
+    return sorted(kept)
 
 
 def prove_products(
@@ -460,6 +476,17 @@ class _Run:
             self.core.clock()
         if load:
             raise UnprovedError(f"the modulus is not loaded within {end} cycles")
+
+    def waits(self) -> bool:
+        """A cycle without operands; whether operands would not be accepted in it and would leave the same state."""
+        core, before = self.core, self.core.contents()
+        self._settle(self._nothing, i_valid=1)
+        ready = self._known_bit("i_ready", 0)
+        core.clock()
+        after = core.contents()
+        core.restore(before[1])
+        self.idle()
+        return not ready and core.contents() == after
 
     def idle(self, rst: int = 0) -> None:
         """A cycle without operands."""

@@ -102,13 +102,18 @@ class Ranges(Polynomials):
         c = x.terms[newest,] * of.value.terms[newest,]
         up = 1 if value == of.value.low else -1  # the floor is at most, or at least, its value
 
+        other = (of.value.least, of.value.most)[up < 0] if len(of.value.terms) > 1 else None
+
         def assumed(coefficient: int) -> int:
             return max(up * coefficient, 0)
 
+        def rest(coefficient: int) -> tuple[int, Fact | None]:
+            return max(-up * coefficient, 0), other
+
         case = self.sum([(1, x), (-c, of.value), (c, self.number(value))])
         (low, least), (high, most) = self.ends(case)
-        below: _Case = -low, (assumed(-c), Sum(1, parts([(1, least)])))
-        above: _Case = high, (assumed(c), Sum(1, parts([(1, most)])))
+        below: _Case = -low, (assumed(-c), Sum(1, parts([(1, least), rest(-c)])))
+        above: _Case = high, (assumed(c), Sum(1, parts([(1, most), rest(c)])))
         within = value << of.bits, (value + 1 << of.bits) - 1
         pairs = ((case.terms.get(m, 0), d) for m, d in of.x.terms.items() if m)
         for ratio in {*merged, *sorted({Fraction(a, b) for a, b in pairs if a})[:_MOST_FACTORS]}:
@@ -118,9 +123,11 @@ class Ranges(Polynomials):
             cut = (of.most, of.least)[:: 1 if factor > 0 else -1]
             slope = (factor << of.bits) + scale * c
             if (end := (-low - ends[0]) // scale) < below[0]:
-                below = end, (assumed(-slope), Sum(scale, parts([(1, least), (abs(factor), cut[1])])))
+                why = parts([(1, least), (abs(factor), cut[1]), rest(-slope)])
+                below = end, (assumed(-slope), Sum(scale, why))
             if (end := (high + ends[1]) // scale) < above[0]:
-                above = end, (assumed(slope), Sum(scale, parts([(1, most), (abs(factor), cut[0])])))
+                why = parts([(1, most), (abs(factor), cut[0]), rest(slope)])
+                above = end, (assumed(slope), Sum(scale, why))
         return below, above
 
     def close_bounds(self, x: Expression, depth: int = 4) -> tuple[int, int]:

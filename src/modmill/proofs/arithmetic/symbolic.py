@@ -162,6 +162,19 @@ class Symbolic:
         every += [word for memory in self._memories.values() for word in memory.words]
         return self.bits(control(self.net)), tuple(bit for bits in every for bit in bits)
 
+    def restore(self, bits: Bits) -> None:
+        """Give registers and memories what they had: the second of `contents`."""
+        at = 0
+        for cell in self._registers:
+            self._set(cell.output, bits[at : at + len(cell.output)])
+            at += len(cell.output)
+        for memory in self._memories.values():
+            for k in range(len(memory.words)):
+                memory.words[k] = bits[at : at + memory.width]
+                at += memory.width
+            for read in memory.reads:
+                self._mark(read)
+
     def _mark(self, cell: WordCell) -> None:
         if cell.name not in self._waiting:
             self._waiting.add(cell.name)

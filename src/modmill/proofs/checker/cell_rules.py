@@ -25,6 +25,8 @@ class Cells:
 
     def __init__(self, book: Book, select: Callable[[tuple[int, int], str], int | None] = lambda *_: None) -> None:
         self.book, self.select = book, select
+        self.named: dict[int, Poly] | None = None
+        self._name_of: dict[int, Bits] = {}
         self._functions: dict[Hashable, Bits] = {}
         self._places: dict[Hashable, Bit] = {}
         self._ors: dict[Bit, Bits] = {}
@@ -67,6 +69,21 @@ class Cells:
             self._functions[width, of] = self.bits(self.book.atom(width), width)
         return self._functions[width, of]
 
+    def name(self, bits: Bits, terms: int) -> Bits:
+        """The bits of an atom for a word of more than some ``terms``, if words are ``named``: what each is, by its
+        atom."""
+        if self.named is None or None in bits or all(isinstance(bit, int) for bit in bits):
+            return bits
+        poly = self.value(bits)
+        if len(poly) <= terms:
+            return bits
+        word = self.book.id(poly)
+        if word not in self._name_of:
+            atom = self.book.atom(len(bits))
+            self.named[min(min(atom))] = poly
+            self._name_of[word] = self.bits(atom, len(bits))
+        return self._name_of[word]
+
     def invert(self, bit: Bit) -> Bit:
         """Its other value: -1 - x has the other bits."""
         if isinstance(bit, tuple):
@@ -93,6 +110,8 @@ class Cells:
         """`$add`, `$sub`, `$mul`, `$neg`: bits below the first unknown one."""
         if type_ == "$mul" and any(not any(bits) and None not in bits for bits in words):
             return (0,) * width
+        if type_ == "$mul":
+            words = [self.name(bits, 2) for bits in words]
         end = min([width, *(bits.index(None) for bits in words if None in bits)])
         if not end:
             return (None,) * width

@@ -108,16 +108,27 @@ class Book:
         return {m: c for m, c in total.items() if c}
 
     def finish(self) -> None:
-        """The last line of an interval without operands."""
+        """Read to the last line of a run, or of an interval without operands."""
         while self._last is None:
             self._read()
 
+    def last(self) -> list[Any]:
+        """The last line of a run."""
+        self.finish()
+        require(not self._free, "an atom has no meaning")
+        return list(self._last or [])
+
+    def poly(self, number: int) -> Poly:
+        """The polynomial with a number in the certificate."""
+        return self.polys[self._terms[_index(number)]]
+
+    def end(self, fact: int, poly: Poly) -> int:
+        """The upper bound that a fact says of a polynomial."""
+        return self._end(_index(fact), poly)
+
     def conclude(self, number: Poly, wanted: Poly, p: int, end: int) -> None:
         """The last line: ``number`` is from 0 to ``end`` - 1, and congruent to ``wanted`` modulo ``p``."""
-        while self._last is None:
-            self._read()
-        most, least, equal = self._last
-        require(not self._free, "an atom has no meaning")
+        most, least, equal = self.last()
         require(self._end(most, number) < end and self._end(least, combined((-1, number))) <= 0, "the range is open")
         rest = combined((1, number), (-1, wanted))
         for factor, up, down in equal:
@@ -138,9 +149,6 @@ class Book:
             return
         require(kind in _LINES, f"there are no lines of the kind {kind}")
         _LINES[kind](self, *rest)
-
-    def _poly(self, number: int) -> Poly:
-        return self.polys[self._terms[_index(number)]]
 
     def _fact(self, number: int) -> tuple[Poly, int]:
         return self.facts[_index(number)]
@@ -185,7 +193,7 @@ class Book:
         rest = combined((scale, poly), *((-factor, known) for factor, known, _ in facts))
         ranges: dict[int, tuple[int, int]] = {}
         for cut, number, least, most in digits:
-            digit, name = self._poly(number), -1 - len(ranges)
+            digit, name = self.poly(number), -1 - len(ranges)
             ranges[name] = -self._end(least, combined((-1, digit))), self._end(most, digit)
             rest = _replaced(rest, tuple(cut), digit, name)
         return (sum(factor * bound for factor, _, bound in facts) + self.top(rest, ranges)) // scale
@@ -202,7 +210,7 @@ class Book:
         self._free.append((number, low, high))
 
     def _read_cut(self, number: int, of: int, bits: int, least: int | None, most: int | None) -> None:
-        x = self._poly(of)
+        x = self.poly(of)
         require(number not in self.low and bits > 0, f"atom {number} is not new")
         ends = -self._end(least, combined((-1, x))) >> bits, self._end(most, x) >> bits
         require(all(a in self.low for m in x for a in m), "a floor of something unknown")
@@ -214,7 +222,7 @@ class Book:
         self.facts += [(rest, (1 << bits) - 1), (combined((-1, rest)), 0)]
 
     def _read_floor(self, of: int, bits: int, value: int, most: Sequence[Any], least: Sequence[Any]) -> None:
-        x, found = self._poly(of), self._poly(value)
+        x, found = self.poly(of), self.poly(value)
         rest = combined((1, x), (-1 << bits, found))
         require(self._bound(rest, *most) < 1 << bits, f"{len(self.facts)}: a floor is less")
         require(self._bound(combined((-1, rest)), *least) <= 0, f"{len(self.facts)}: a floor is more")
@@ -228,10 +236,10 @@ class Book:
 
     def _signed(self, of: int, sign: int) -> Poly:
         require(sign in (1, -1), "malformed sign")
-        return combined((sign, self._poly(of)))
+        return combined((sign, self.poly(of)))
 
     def _read_split(self, of: int, sign: int, bound: int, on: int, end: int, *cases: Any) -> None:
-        poly, what = self._signed(of, sign), self._poly(on)
+        poly, what = self._signed(of, sign), self.poly(on)
         below, above = (what, end), (combined((-1, what)), -end - 1)
         for (factor, scale, parts), case in zip(cases, (below, above), strict=True):
             found = self._bound(poly, scale, parts, assumed=(factor, *case))
@@ -239,8 +247,8 @@ class Book:
         self._learn(poly, bound)
 
     def _read_product(self, of: int, sign: int, bound: int, x: int, y: int, ends: Sequence[int | None]) -> None:
-        poly, factors = self._signed(of, sign), (self._poly(x), self._poly(y))
-        require(self.times(*factors) == self._poly(of), f"{len(self.facts)}: a product is another one")
+        poly, factors = self._signed(of, sign), (self.poly(x), self.poly(y))
+        require(self.times(*factors) == self.poly(of), f"{len(self.facts)}: a product is another one")
         (a, b), (c, d) = (
             (-self._end(least, combined((-1, factor))), self._end(most, factor))
             for factor, least, most in zip(factors, ends[::2], ends[1::2], strict=True)
@@ -254,7 +262,7 @@ class Book:
         self._learn(self._signed(of, sign), bound)
 
     def _read_choice(self, kind: str, of: int, bits: int, value: int | None, facts: Sequence[int | None]) -> None:
-        poly, made = self._poly(of), value
+        poly, made = self.poly(of), value
         if kind in ("apart", "decide") and value is not None and value is not False:
             least, most = -self._end(facts[0], combined((-1, poly))), self._end(facts[1], poly)
             if kind == "apart":

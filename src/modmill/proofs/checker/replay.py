@@ -12,9 +12,10 @@ from typing import Any
 
 from modmill.proofs.checker.cell_rules import Bit, Bits, Cells, output
 from modmill.proofs.checker.circuit import Circuit, parameters
+from modmill.proofs.checker.residues import conclude
 from modmill.proofs.checker.recheck import Book, Poly, RefusedError, combined, numbers, require
 
-VERSION = 2
+VERSION = 3
 _OPERANDS = ("i_a", "i_b")
 _PATIENCE = 4
 Decision = tuple[tuple[int, str, str], int]
@@ -99,21 +100,26 @@ class Run:
         require(len(start) == len(circuit.control) and not set(start) - {"0", "1"}, "malformed bits of control")
         self._set(circuit.control, [int(c) for c in start])
         self._memories = {name: self._contents(cell) for name, cell in circuit.memories.items()}
+        if claim["result"]["kind"] == "residues":
+            self._cells.named = {}
         names = [n for n in _OPERANDS if n in circuit.ports]
         self._nothing: dict[str, Bits] = {n: (None,) * len(circuit.ports[n]) for n in names}
 
-    def _operand(self, form: Mapping[str, Any]) -> tuple[Poly, Bits]:
-        """The number of an operand, and the bits of its port."""
+    def _operand(self, form: Mapping[str, Any]) -> tuple[Poly, Bits, list[Poly]]:
+        """The number of an operand, the bits of its port, and its words if they are residues."""
         largest, book = self._claim["largest"], self._book
         if form["kind"] == "binary":
             number = book.ranged(largest)
-            return number, self._cells.bits(number, form["width"])
+            return number, self._cells.bits(number, form["width"]), []
+        if form["kind"] == "residues":
+            words = [book.atom(form["bits"]) for _ in form["moduli"]]
+            return {(): 1}, tuple(bit for word in words for bit in self._cells.bits(word, form["bits"])), words
         require(form["kind"] == "digits", "the form of the operands has no rule")
         size = form["radix_bits"] + 2
         words = [book.atom(size) for _ in range(form["digits"])]
         number = combined(*((1 << form["radix_bits"] * k, word) for k, word in enumerate(words)))
         book.given[book.id(number)] = 0, largest
-        return number, tuple(bit for word in words for bit in self._cells.bits(word, size))
+        return number, tuple(bit for word in words for bit in self._cells.bits(word, size)), []
 
     def _contents(self, cell: Mapping[str, Any]) -> list[Bits]:
         n = parameters(cell)
@@ -233,7 +239,7 @@ class Run:
             else:
                 at = self._cells.value(address).get((), 0) - n["OFFSET"]
                 if 0 <= at < len(words):
-                    old = words[at]
+                    old, new = words[at], self._cells.name(new, 1) if {*mask} == {1} else new
                     words[at] = tuple(
                         self._cells.choose(m, (b,), (a,))[0] for a, b, m in zip(old, new, mask, strict=True)
                     )
@@ -248,28 +254,61 @@ class Run:
         return {n: self._cells.bits(self._book.atom(len(bits)), len(bits)) for n, bits in self._nothing.items()}
 
     def phases(self) -> list[int]:
-        """The phases of an interval, without those whose state is one of those of an earlier phase."""
-        cycle, seen, found = self._prepare(), dict[Bits, list[Bits]](), list[int]()
-        for phase in range(self._claim["interval"]):
-            words = [self._bits(cell["connections"]["Q"]) for cell in self._circuit.registers.values()]
-            words += [word for memory in self._memories.values() for word in memory]
-            state = tuple(bit for word in words for bit in word)
-            earlier = seen.setdefault(self._bits(self._circuit.control), [])
-            if not any(all(a in (None, b) for a, b in zip(one, state, strict=True)) for one in earlier):
-                earlier.append(state)
-                found.append(phase)
-            self._idle(cycle + phase)
+        """The phases of an interval, without those whose state is one of those of an earlier phase, and those whose
+        operands are first operands of the next phase."""
+        cycle, interval = self._prepare(), self._claim["interval"]
+        first, waits, seen = list[int](), list[bool](), list[tuple[int, list[Bits]]]()
+        for phase in range(interval + 1):
+            state = self._state()
+            first.append(next((k for k, one in seen if self._covers(one, state)), phase))
+            if first[-1] == phase:
+                seen.append((phase, state))
+            if phase < interval:
+                waits.append(self._waits(cycle + phase))
         self._book.finish()
-        return found
+        kept = set[int]()
+        for phase in range(interval):
+            passed, k = list[int](), first[phase]
+            while k not in passed and k < interval:
+                passed.append(k)
+                k = first[k + 1] if waits[k] else k
+            kept.add(passed[-1])
+        return sorted(kept)
+
+    def _state(self) -> list[Bits]:
+        """The bits of control, then of each register and each word of a memory."""
+        words = [self._bits(cell["connections"]["Q"]) for cell in self._circuit.registers.values()]
+        return [self._bits(self._circuit.control), *words, *(word for m in self._memories.values() for word in m)]
+
+    @staticmethod
+    def _covers(one: list[Bits], other: list[Bits]) -> bool:
+        """Whether all bits that are known in one state are so in the other; those of control are the same."""
+        pairs = zip(one[1:], other[1:], strict=True)
+        return one[0] == other[0] and all(a in (None, b) for x, y in pairs for a, b in zip(x, y, strict=True))
+
+    def _waits(self, cycle: int) -> bool:
+        """A cycle without operands; whether operands would not be accepted in it and would leave the same state."""
+        before = self._state()[1:]
+        self._show(cycle, self._nothing, i_valid=1)
+        ready = self._handshake("i_ready")
+        self._clock(cycle)
+        after, words = self._state(), iter(before)
+        for cell in self._circuit.registers.values():
+            self._set(cell["connections"]["Q"], next(words))
+        for name, memory in self._memories.items():
+            memory[:] = [next(words) for _ in memory]
+            self._mark(k for k, one in enumerate(self._circuit.cells) if one[1] == name)
+        self._idle(cycle)
+        return not ready and self._state() == after
 
     def follow(self, phase: int, full: bool) -> None:
         """Run to the result and check the conclusion."""
         claim, names = self._claim, list(self._nothing)
         operands = [self._operand(claim["operand"]) for _ in names]
         wanted: Poly = {(): claim["factor"]}
-        for number, _ in operands:
+        for number, _, _ in operands:
             wanted = self._book.times(wanted, number)
-        own: dict[str, Bits] = {n: bits for n, (_, bits) in zip(names, operands, strict=True)}
+        own: dict[str, Bits] = {n: bits for n, (_, bits, _) in zip(names, operands, strict=True)}
         mine = claim["in_flight"] + 1 if full else 0
         offered = taken = 0
         cycle = self._prepare()
@@ -286,8 +325,13 @@ class Run:
             self._show(now, data if offer else self._any(), i_valid=int(offer))
             ready, valid = self._handshake("i_ready"), self._handshake("o_valid")
             if valid and taken == mine:
-                result = self._read(self._bits(self._circuit.ports["o_r"]), claim["result"])
-                self._book.conclude(result, wanted, claim["p"], claim["end"])
+                bits = self._bits(self._circuit.ports["o_r"])
+                if self._cells.named is None:
+                    self._book.conclude(self._read(bits, claim["result"]), wanted, claim["p"], claim["end"])
+                else:
+                    size, (x, y) = claim["result"]["bits"], (operands[0][2], operands[-1][2])
+                    words = [self._cells.value(bits[k : k + size]) for k in range(0, len(bits), size)]
+                    conclude(self._book, self._cells.named, claim, (x, y, words))
                 return
             taken += valid
             if offer and ready:
