@@ -5,8 +5,8 @@
 The words of the operands are any representatives x_k, y_k of X s_k and Y s_k modulo m_k. A proof names a number R, a
 quotient Q, both polynomials in words that the core stores and in floors, and a divisor D, so that
 
-    o_k = R s_k            modulo m_k, for each word of the result
-    D R = X Y + Q p        modulo each m_k, and both sides differ by less than the product of all m_k
+    D R = X Y + Q p        modulo some m_k, or half of it, ..., and both sides differ by less than the product of these
+    o_k = R s_k            modulo m_k, or D o_k = (X Y + Q p) s_k if D has an inverse, for each word of the result
     D factor = 1           modulo p
 
 So D R = X Y + Q p, and R is congruent to X Y factor. Its range is that of R, or that of (X Y + Q p) / D. A word that is
@@ -17,6 +17,7 @@ range of D R - Q p.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import gcd, prod
@@ -76,12 +77,12 @@ def remains(make: Integers, goal: Goal, found: Product) -> tuple[tuple[str, ...]
     """What is not proved of a product, for the best of the numbers R that are found, and this one."""
     best: tuple[tuple[str, ...], Witness | None] = ("congruence: no numbers R and Q are found",), None
     for divisor, number, quotient in _candidates(make, goal, found):
-        open_ = _not_congruent(make, goal, found, divisor, number, quotient)
+        open_, every = _not_congruent(make, goal, found, divisor, number, quotient)
         if open_:
             best = (open_, None) if best[0][0].startswith("congruence: no") else best
             continue
         witness = _ranged(make, goal, divisor, number, quotient)
-        open_ = _too_wide(goal, found.form, witness)
+        open_ = _too_wide(goal, every, witness)
         if not open_:
             return (), witness
         best = open_, None
@@ -90,18 +91,22 @@ def remains(make: Integers, goal: Goal, found: Product) -> tuple[tuple[str, ...]
 
 def _not_congruent(
     make: Integers, goal: Goal, found: Product, divisor: int, number: Expression, quotient: Expression
-) -> tuple[str, ...]:  # fmt: skip
-    """The words that are not what R and Q say."""
-    form, wrong, apart = found.form, list[int](), list[int]()
+) -> tuple[tuple[str, ...], int]:  # fmt: skip
+    """The words that are not what R and Q say, and the product of the moduli for which D R = X Y + Q p."""
+    form, wrong, every = found.form, list[int](), 1
     for k, (m, scale) in enumerate(zip(form.moduli, form.scales, strict=True)):
-        if not vanishes(make, make.sum([(1, found.result[k]), (-scale, number)]), m, found.named):
+        product = (pow(scale, -2, m), make.product(found.x[k], found.y[k])), (goal.p, quotient)
+        part, apart = m, make.sum([(divisor, number), *((-c, x) for c, x in product)])
+        while not vanishes(make, apart, part, found.named):
+            part = part // 2 if part % 2 == 0 else 1
+        every *= part
+        of_number = make.sum([(1, found.result[k]), (-scale, number)])
+        of_product = make.sum([(divisor, found.result[k]), *((-scale * c, x) for c, x in product)])
+        ways = [of_number, *([of_product] if gcd(divisor, m) == 1 else [])]
+        if not any(vanishes(make, way, m, found.named) for way in ways):
             wrong.append(k)
-        own = pow(scale, -2, m), make.product(found.x[k], found.y[k])
-        whole = make.sum([(divisor, number), (-goal.p, quotient), (-own[0], own[1])])
-        if not vanishes(make, whole, m, found.named):
-            apart.append(k)
-    lines = ("are no residues of the number R that was found", wrong), ("do not have D R = X Y + Q p", apart)
-    return tuple(f"congruence: {len(some)} of {len(form.moduli)} words {line}" for line, some in lines if some)
+    line = f"congruence: {len(wrong)} of {len(form.moduli)} words are no residues of the number R that was found"
+    return ((line,) if wrong else ()), every
 
 
 def _ranged(make: Integers, goal: Goal, divisor: int, number: Expression, quotient: Expression) -> Witness:
@@ -111,12 +116,12 @@ def _ranged(make: Integers, goal: Goal, divisor: int, number: Expression, quotie
     return Witness(number, quotient, divisor, tuple(facts))
 
 
-def _too_wide(goal: Goal, form: Channels, witness: Witness) -> tuple[str, ...]:
+def _too_wide(goal: Goal, every: int, witness: Witness) -> tuple[str, ...]:
     """The ranges that are too wide."""
     most, least, q_most, q_least, r_most, r_least = (fact.bound for fact in witness.facts)
-    every, square, found = prod(form.moduli), goal.largest**2, list[str]()
+    square, found = goal.largest**2, list[str]()
     if most >= every or square + least >= every:
-        found.append(f"range: D R - Q p is from {-least / every:.3g} to {most / every:.3g} times all moduli")
+        found.append(f"range: D R - Q p is from {-least / every:.3g} to {most / every:.3g} times the moduli that have it")
     high = min(r_most, (square + goal.p * q_most) // witness.divisor)
     low = max(-r_least, -(goal.p * q_least // witness.divisor))
     if high >= goal.end:
@@ -152,49 +157,66 @@ def _replaced(make: Integers, x: Expression, atom: int, by: Expression) -> Expre
 
 def _candidates(make: Integers, goal: Goal, found: Product) -> Iterator[tuple[int, Expression, Expression]]:
     """D, R and Q: D is the product of the first moduli, those of base A. The first base extension adds a multiple of p
-    to X Y; its words, with their factors modulo all moduli of base B, are Q. The second one has R from words over B,
-    with their factors modulo all moduli of base A, and from h, whose factor is -B."""
+    to X Y: Q has the words in it, with their factors modulo all moduli of base B; a constant is a multiple of D. The
+    second one has R from words over B, with their factors modulo all moduli of base A, and from h, whose factor is
+    -B."""
     form, divisor = found.form, 1
     for n, m in enumerate(form.moduli, 1):
         divisor *= m
         if divisor * goal.factor % goal.p != 1 % goal.p:
             continue
-        over_a, over_b = range(n), range(n, len(form.moduli))
-        first, second = dict[Monomial, _Factor](), dict[Monomial, _Factor]()
-        for k in over_b:
-            m, scale = form.moduli[k], form.scales[k]
-            if gcd(goal.p, m) > 1 or gcd(divisor, m) > 1:
-                continue
-            for monomial, c in _local(make, found, k).terms.items():
-                first.setdefault(monomial, {})[m] = divisor * c * pow(scale * goal.p, -1, m) % m
-        for k in over_a:
-            m, scale = form.moduli[k], form.scales[k]
-            for monomial, c in _meaning(make, found, k).terms.items():
-                second.setdefault(monomial, {})[m] = c * pow(scale, -1, m) % m
+        over_a, over_b = range(n), [k for k in range(n, len(form.moduli)) if gcd(goal.p * divisor, form.moduli[k]) == 1]
+        first, second = _Factors(), _Factors({(): dict.fromkeys(form.moduli[:n], 0)})
+        for k, x in _shared(make, found, over_b).items():
+            first.add(x, form.moduli[k], divisor * pow(form.scales[k] * goal.p, -1, form.moduli[k]))
+        for k, x in _shared(make, found, over_a).items():
+            second.add(x, form.moduli[k], pow(form.scales[k], -1, form.moduli[k]))
         b = prod(m for k in over_b if (m := form.moduli[k]) % 2)
-        of_a, of_b = [form.moduli[k] for k in over_a], [form.moduli[k] for k in over_b if gcd(goal.p, form.moduli[k]) == 1]
-        quotient = make.make({m: _lifted(c, of_b, 0) for m, c in first.items()})
-        yield divisor, make.make({m: _lifted(c, of_a, -b) for m, c in second.items()}), quotient
+        quotient = first.lifted([form.moduli[k] for k in over_b], {(): form.moduli[:n]}, 0)
+        yield divisor, make.make(second.lifted(form.moduli[:n], {}, -b)), make.make(quotient)
 
 
-_Factor = dict[int, int]
-"""A factor modulo each of some moduli; 0 modulo the others."""
+class _Factors(dict[Monomial, dict[int, int]]):
+    """The factor of each monomial modulo each of some moduli."""
+
+    def add(self, x: Expression, modulus: int, times: int) -> None:
+        """Note the coefficients of x, with a factor."""
+        for monomial, c in x.terms.items():
+            self.setdefault(monomial, {})[modulus] = c * times % modulus
+
+    def lifted(
+        self, moduli: Sequence[int], zero: Mapping[Monomial, Sequence[int]], wanted: int
+    ) -> dict[Monomial, int]:  # fmt: skip
+        """The factors: ``wanted`` if it is one, else the least in size. ``zero``: moduli of which a factor is a
+        multiple besides."""
+        found = {}
+        for monomial, factor in self.items():
+            every = prod(all_ := [*moduli, *zero.get(monomial, ())])
+            c = sum(factor.get(m, 0) * pow(every // m, -1, m) * (every // m) for m in all_) % every
+            found[monomial] = wanted if (c - wanted) % every == 0 else (c + every // 2) % every - every // 2
+        return found
 
 
-def _lifted(factor: _Factor, moduli: Sequence[int], wanted: int) -> int:
-    """The factor: ``wanted`` if it is this one, else the least in size."""
-    every = prod(moduli)
-    found = sum(factor.get(m, 0) * pow(every // m, -1, m) * (every // m) for m in moduli) % every
-    return wanted if (found - wanted) % every == 0 else (found + every // 2) % every - every // 2
-
-
-def _meaning(make: Integers, found: Product, k: int) -> Expression:
-    """Word k of the result modulo m_k, by words that are stored: if it is one itself, what it is."""
-    m, word = found.form.moduli[k], found.result[k]
-    atoms = [t[0] for t in word.terms if len(t) == 1]
-    if len(word.terms) == 1 and atoms:
-        word = found.named.get(atoms[0], word)
-    return _expanded(make, word, m, {a: x for a, x in found.named.items() if a not in found.stored})
+def _shared(make: Integers, found: Product, channels: Sequence[int]) -> dict[int, Expression]:
+    """What words of the result are modulo their moduli, by words that are stored: not by those which only one of several
+    words has, and without the products of the operands' own words."""
+    passed = {a: x for a, x in found.named.items() if a not in found.stored}
+    words, own = dict[int, Expression](), dict[int, Monomial]()
+    for k in channels:
+        m, word = found.form.moduli[k], found.result[k]
+        own[k] = tuple(sorted(a for t in (*found.x[k].terms, *found.y[k].terms) for a in t))
+        (atom, *_), *others = list(word.terms) or [(-1,)]
+        words[k] = _expanded(make, word if others else found.named.get(atom, word), m, passed)
+    while True:
+        uses = Counter(a for x in words.values() for t in x.terms for a in t if a in found.stored)
+        some = {k: {a: found.named[a] for t in x.terms for a in t if a in found.stored and (
+            (len(channels) > 1 and uses[a] == 1)
+            or _expanded(make, found.named[a], found.form.moduli[k], found.named).terms.keys() <= {own[k]}
+        )} for k, x in words.items()}  # fmt: skip
+        if not any(some.values()):
+            return {k: make.make({t: c for t, c in x.terms.items() if t != own[k]}) for k, x in words.items()}
+        for k, one in some.items():
+            words[k] = _expanded(make, _expanded(make, words[k], found.form.moduli[k], one), found.form.moduli[k], passed)
 
 
 def _expanded(make: Integers, x: Expression, modulus: int, named: Named) -> Expression:
@@ -203,15 +225,3 @@ def _expanded(make: Integers, x: Expression, modulus: int, named: Named) -> Expr
     while (newest := max((a for m in x.terms for a in m if a in named), default=None)) is not None:
         x = _modulo(make, _replaced(make, x, newest, named[newest]), modulus)
     return x
-
-
-def _local(make: Integers, found: Product, k: int) -> Expression:
-    """Word k of the result modulo m_k without the product of the operands' own words, which stored words in it may
-    be."""
-    m = found.form.moduli[k]
-    own = tuple(sorted(a for t in (*found.x[k].terms, *found.y[k].terms) for a in t))
-    x = _meaning(make, found, k)
-    for (atom,) in [t for t in x.terms if len(t) == 1 and t[0] in found.stored]:
-        if _expanded(make, found.named[atom], m, found.named).terms.keys() <= {own}:
-            x = _modulo(make, _replaced(make, x, atom, make.number(0)), m)
-    return make.make({t: c for t, c in x.terms.items() if t != own})

@@ -131,10 +131,12 @@ class Words:
         if self.named is None or None in bits or constant(bits) or len((x := self.integer(bits)).terms) <= terms:
             return bits
         if x not in self._name_of:
-            number = self.integers.atom("named", 0, (1 << len(bits)) - 1)
+            width = max(k for k, bit in enumerate(bits, 1) if bit != 0)
+            number = self.integers.atom("named", 0, (1 << width) - 1)
             self.named[len(self.integers.atoms) - 1] = x
-            self._name_of[x] = tuple((number, k) for k in range(len(bits)))
-        return self._name_of[x]
+            self._name_of[x] = tuple((number, k) for k in range(width))
+        found = self._name_of[x]
+        return (*found, *(0,) * (len(bits) - len(found)))
 
     def invert(self, bit: Bit) -> Bit:
         """The other value of a bit."""

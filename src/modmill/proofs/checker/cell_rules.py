@@ -79,10 +79,13 @@ class Cells:
             return bits
         word = self.book.id(poly)
         if word not in self._name_of:
-            atom = self.book.atom(len(bits))
+            width = len(bits)
+            while bits[width - 1] == 0:
+                width -= 1
+            atom = self.book.atom(width)
             self.named[min(min(atom))] = poly
-            self._name_of[word] = self.bits(atom, len(bits))
-        return self._name_of[word]
+            self._name_of[word] = self.bits(atom, width)
+        return *self._name_of[word], *(0,) * (len(bits) - len(self._name_of[word]))
 
     def invert(self, bit: Bit) -> Bit:
         """Its other value: -1 - x has the other bits."""
