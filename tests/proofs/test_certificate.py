@@ -27,7 +27,7 @@ from modmill.report.seal import seal_differences
 
 from test_products import claim_of  # isort: skip
 
-CHECKER = ("recheck", "cell_rules", "circuit", "replay")
+CHECKER = ("recheck", "cell_rules", "circuit", "replay", "residues")
 
 
 def certificate(design, modulus, count):

@@ -180,7 +180,7 @@ def test_a_folder_says_what_is_proved(tmp_path):
     assert (proof.timing, proof.state) == ("PROVED", "OPEN")
     assert any("remains" in line and "range" in line for line in proof.lines)
     record.write_text(json.dumps({**contract, "operand": {"kind": "residues"}}))
-    with pytest.raises(ValueError, match="numbers as residues are not proved"):
+    with pytest.raises(ValueError, match="'moduli' is missing or malformed"):
         prove(folder, products=True)
 
 

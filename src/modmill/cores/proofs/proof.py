@@ -362,7 +362,7 @@ def claimed(record: Mapping[str, Any], file: Path) -> Claim:
         raise ValueError(f"{file}: {error} is missing or malformed") from None
 
 
-def _form(form: Mapping[str, Any]) -> Form:
+def _form(form: Mapping[str, Any]) -> Form | Channels:
     """A form from its entry in the contract."""
     match form["kind"]:
         case "binary":

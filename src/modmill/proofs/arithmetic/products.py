@@ -23,7 +23,7 @@ from modmill.proofs.arithmetic.certificate import Conclusion, Witness, body, hea
 from modmill.proofs.arithmetic.integers import Integers
 from modmill.proofs.arithmetic.polynomials import Expression, Monomial
 from modmill.proofs.arithmetic.reasons import Equality
-from modmill.proofs.arithmetic.residues import Channels, Goal, Product, remains
+from modmill.proofs.arithmetic.residues import Channels, Product, remains
 from modmill.proofs.arithmetic.symbolic import OPERANDS, Symbolic
 from modmill.proofs.arithmetic.word_rules import Bits
 from modmill.proofs.netlist import Netlist
@@ -139,7 +139,11 @@ def starts(net: Netlist, claim: Claim, fixed: Mapping[str, Bits] | None = None) 
 
 def _phases(net: Netlist, claim: Claim, fixed: Mapping[str, Bits], full: bool) -> tuple[list[Start], _Run]:
     """The starts alone or between other products, and an interval without operands."""
-    run, seen, phases = _Run(net, Integers(), claim, full, {}, fixed), dict[Bits, list[tuple[int, Bits]]](), claim.interval
+    run, seen, phases = (
+        _Run(net, Integers(), claim, full, {}, fixed),
+        dict[Bits, list[tuple[int, Bits]]](),
+        claim.interval,
+    )
     run.prepare()
     first, waits = list[int](), list[bool]()
     for phase in range(phases + 1):
@@ -149,7 +153,7 @@ def _phases(net: Netlist, claim: Claim, fixed: Mapping[str, Bits], full: bool) -
         first.append(next(same, phase))
         if first[-1] == phase:
             earlier.append((phase, state))
-        if phase < phases:
+        if phase < claim.interval:
             waits.append(run.waits())
     return [Start(phase, full) for phase in _kept(first, waits)], run
 
@@ -292,7 +296,7 @@ def _ways(net: Netlist, claim: Claim, start: Start, fixed: Mapping[str, Bits], w
     if isinstance(claim.result, Channels):
         x, y = operands[0].words, operands[-1].words
         found = Product(claim.result, x, y, result.words, run.core.words.named or {}, run.core.stored)
-        open_, conclusion = remains(make, Goal(claim.p, claim.factor, claim.largest, claim.end), found)
+        open_, conclusion = remains(make, claim, found)
     else:
         open_, conclusion = _remains(make, claim, result.whole, product)
     lines = list[str]()
@@ -484,7 +488,7 @@ class _Run:
         ready = self._known_bit("i_ready", 0)
         core.clock()
         after = core.contents()
-        core.restore(before[1])
+        core.put_back(before[1])
         self.idle()
         return not ready and core.contents() == after
 

@@ -21,12 +21,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import gcd, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from modmill.numbers.shown import shortened
 from modmill.proofs.arithmetic.certificate import Witness
 from modmill.proofs.arithmetic.integers import Integers
 from modmill.proofs.arithmetic.polynomials import Expression, Monomial
 
+if TYPE_CHECKING:
+    from modmill.proofs.arithmetic.products import Claim
+
+_CONGRUENCE, _RANGE = "congruence", "range"
 Named = Mapping[int, Expression]
 """The polynomials whose values words are, by the atoms that stand for the words."""
 
@@ -63,39 +68,32 @@ class Product:
     stored: Set[int]
 
 
-@dataclass(frozen=True)
-class Goal:
-    """The claim in numbers: as `products.Claim`."""
-
-    p: int
-    factor: int
-    largest: int
-    end: int
-
-
-def remains(make: Integers, goal: Goal, found: Product) -> tuple[tuple[str, ...], Witness | None]:
+def remains(make: Integers, claim: Claim, found: Product) -> tuple[tuple[str, ...], Witness | None]:
     """What is not proved of a product, for the best of the numbers R that are found, and this one."""
-    best: tuple[tuple[str, ...], Witness | None] = ("congruence: no numbers R and Q are found",), None
-    for divisor, number, quotient in _candidates(make, goal, found):
-        open_, every = _not_congruent(make, goal, found, divisor, number, quotient)
+    moduli = found.form.moduli
+    if claim.operand != claim.result or any(gcd(m, prod(moduli[:k])) > 1 for k, m in enumerate(moduli)):
+        return (f"{_CONGRUENCE}: operands and result must have the same moduli, without common factors",), None
+    best: tuple[tuple[str, ...], Witness | None] = (f"{_CONGRUENCE}: no numbers R and Q are found",), None
+    for divisor, number, quotient in _candidates(make, claim, found):
+        open_, every = _not_congruent(make, claim, found, divisor, number, quotient)
         if open_:
-            best = (open_, None) if best[0][0].startswith("congruence: no") else best
+            best = best if best[1] else (open_, None)
             continue
-        witness = _ranged(make, goal, divisor, number, quotient)
-        open_ = _too_wide(goal, every, witness)
+        witness = _ranged(make, claim, divisor, number, quotient)
+        open_ = _too_wide(claim, every, witness)
         if not open_:
             return (), witness
-        best = open_, None
+        best = open_, witness
     return best
 
 
 def _not_congruent(
-    make: Integers, goal: Goal, found: Product, divisor: int, number: Expression, quotient: Expression
+    make: Integers, claim: Claim, found: Product, divisor: int, number: Expression, quotient: Expression
 ) -> tuple[tuple[str, ...], int]:  # fmt: skip
     """The words that are not what R and Q say, and the product of the moduli for which D R = X Y + Q p."""
     form, wrong, every = found.form, list[int](), 1
     for k, (m, scale) in enumerate(zip(form.moduli, form.scales, strict=True)):
-        product = (pow(scale, -2, m), make.product(found.x[k], found.y[k])), (goal.p, quotient)
+        product = (pow(scale, -2, m), make.product(found.x[k], found.y[k])), (claim.p, quotient)
         part, apart = m, make.sum([(divisor, number), *((-c, x) for c, x in product)])
         while not vanishes(make, apart, part, found.named):
             part = part // 2 if part % 2 == 0 else 1
@@ -105,29 +103,32 @@ def _not_congruent(
         ways = [of_number, *([of_product] if gcd(divisor, m) == 1 else [])]
         if not any(vanishes(make, way, m, found.named) for way in ways):
             wrong.append(k)
-    line = f"congruence: {len(wrong)} of {len(form.moduli)} words are no residues of the number R that was found"
+    line = f"{_CONGRUENCE}: {len(wrong)} of {len(form.moduli)} words are no residues of the number R that was found"
     return ((line,) if wrong else ()), every
 
 
-def _ranged(make: Integers, goal: Goal, divisor: int, number: Expression, quotient: Expression) -> Witness:
+def _ranged(make: Integers, claim: Claim, divisor: int, number: Expression, quotient: Expression) -> Witness:
     """R, Q and D with their ranges."""
-    apart = make.sum([(divisor, number), (-goal.p, quotient)])
+    apart = make.sum([(divisor, number), (-claim.p, quotient)])
     facts = [make.side(x, sign, [(x, [])]) for x in (apart, quotient, number) for sign in (1, -1)]
     return Witness(number, quotient, divisor, tuple(facts))
 
 
-def _too_wide(goal: Goal, every: int, witness: Witness) -> tuple[str, ...]:
+def _too_wide(claim: Claim, every: int, witness: Witness) -> tuple[str, ...]:
     """The ranges that are too wide."""
     most, least, q_most, q_least, r_most, r_least = (fact.bound for fact in witness.facts)
-    square, found = goal.largest**2, list[str]()
+    square, found = claim.largest**2, list[str]()
     if most >= every or square + least >= every:
-        found.append(f"range: D R - Q p is from {-least / every:.3g} to {most / every:.3g} times the moduli that have it")
-    high = min(r_most, (square + goal.p * q_most) // witness.divisor)
-    low = max(-r_least, -(goal.p * q_least // witness.divisor))
-    if high >= goal.end:
-        found.append(f"range: the upper bound that was found is {(high - goal.end + 1) / goal.p:.3g} p too large")
+        ends = f"from {shortened(-least)} to {shortened(most)}"
+        found.append(
+            f"{_RANGE}: D R - Q p is {ends}, too wide for the moduli that have it, whose product is {shortened(every)}"
+        )
+    high = min(r_most, (square + claim.p * q_most) // witness.divisor)
+    low = max(-r_least, -(claim.p * q_least // witness.divisor))
+    if high >= claim.end:
+        found.append(f"{_RANGE}: the upper bound that was found is {shortened(high)}, not below {shortened(claim.end)}")
     if low < 0:
-        found.append(f"range: the lower bound that was found is {-low / goal.p:.3g} p below 0")
+        found.append(f"{_RANGE}: the lower bound that was found is {shortened(low)}")
     return tuple(found)
 
 
@@ -155,7 +156,7 @@ def _replaced(make: Integers, x: Expression, atom: int, by: Expression) -> Expre
 # ---- R, Q and D
 
 
-def _candidates(make: Integers, goal: Goal, found: Product) -> Iterator[tuple[int, Expression, Expression]]:
+def _candidates(make: Integers, claim: Claim, found: Product) -> Iterator[tuple[int, Expression, Expression]]:
     """D, R and Q: D is the product of the first moduli, those of base A. The first base extension adds a multiple of p
     to X Y: Q has the words in it, with their factors modulo all moduli of base B; a constant is a multiple of D. The
     second one has R from words over B, with their factors modulo all moduli of base A, and from h, whose factor is
@@ -163,12 +164,15 @@ def _candidates(make: Integers, goal: Goal, found: Product) -> Iterator[tuple[in
     form, divisor = found.form, 1
     for n, m in enumerate(form.moduli, 1):
         divisor *= m
-        if divisor * goal.factor % goal.p != 1 % goal.p:
+        if divisor * claim.factor % claim.p != 1 % claim.p:
             continue
-        over_a, over_b = range(n), [k for k in range(n, len(form.moduli)) if gcd(goal.p * divisor, form.moduli[k]) == 1]
+        over_a, over_b = (
+            range(n),
+            [k for k in range(n, len(form.moduli)) if gcd(claim.p * divisor, form.moduli[k]) == 1],
+        )
         first, second = _Factors(), _Factors({(): dict.fromkeys(form.moduli[:n], 0)})
         for k, x in _shared(make, found, over_b).items():
-            first.add(x, form.moduli[k], divisor * pow(form.scales[k] * goal.p, -1, form.moduli[k]))
+            first.add(x, form.moduli[k], divisor * pow(form.scales[k] * claim.p, -1, form.moduli[k]))
         for k, x in _shared(make, found, over_a).items():
             second.add(x, form.moduli[k], pow(form.scales[k], -1, form.moduli[k]))
         b = prod(m for k in over_b if (m := form.moduli[k]) % 2)
@@ -198,25 +202,25 @@ class _Factors(dict[Monomial, dict[int, int]]):
 
 
 def _shared(make: Integers, found: Product, channels: Sequence[int]) -> dict[int, Expression]:
-    """What words of the result are modulo their moduli, by words that are stored: not by those which only one of several
-    words has, and without the products of the operands' own words."""
+    """What words of the result are modulo their moduli, by words that are stored: not by those which only one of
+    several words has or of which the word is a multiple, and without the products of the operands' own words."""
     passed = {a: x for a, x in found.named.items() if a not in found.stored}
     words, own = dict[int, Expression](), dict[int, Monomial]()
     for k in channels:
         m, word = found.form.moduli[k], found.result[k]
         own[k] = tuple(sorted(a for t in (*found.x[k].terms, *found.y[k].terms) for a in t))
-        (atom, *_), *others = list(word.terms) or [(-1,)]
-        words[k] = _expanded(make, word if others else found.named.get(atom, word), m, passed)
+        stored = {a: found.named[a] for t in word.terms for a in t if len(word.terms) == 1 and a in found.named}
+        words[k] = _expanded(make, word, m, {**passed, **stored})
     while True:
         uses = Counter(a for x in words.values() for t in x.terms for a in t if a in found.stored)
         some = {k: {a: found.named[a] for t in x.terms for a in t if a in found.stored and (
-            (len(channels) > 1 and uses[a] == 1)
+            (len(channels) > 1 and uses[a] == 1) or len(x.terms) == 1
             or _expanded(make, found.named[a], found.form.moduli[k], found.named).terms.keys() <= {own[k]}
         )} for k, x in words.items()}  # fmt: skip
         if not any(some.values()):
             return {k: make.make({t: c for t, c in x.terms.items() if t != own[k]}) for k, x in words.items()}
         for k, one in some.items():
-            words[k] = _expanded(make, _expanded(make, words[k], found.form.moduli[k], one), found.form.moduli[k], passed)
+            words[k] = _expanded(make, words[k], found.form.moduli[k], {**passed, **one})
 
 
 def _expanded(make: Integers, x: Expression, modulus: int, named: Named) -> Expression:

@@ -162,7 +162,7 @@ class Symbolic:
         every += [word for memory in self._memories.values() for word in memory.words]
         return self.bits(control(self.net)), tuple(bit for bits in every for bit in bits)
 
-    def restore(self, bits: Bits) -> None:
+    def put_back(self, bits: Bits) -> None:
         """Give registers and memories what they had: the second of `contents`."""
         at = 0
         for cell in self._registers:

@@ -12,8 +12,8 @@ from typing import Any
 
 from modmill.proofs.checker.cell_rules import Bit, Bits, Cells, output
 from modmill.proofs.checker.circuit import Circuit, parameters
-from modmill.proofs.checker.residues import conclude
 from modmill.proofs.checker.recheck import Book, Poly, RefusedError, combined, numbers, require
+from modmill.proofs.checker.residues import conclude
 
 VERSION = 3
 _OPERANDS = ("i_a", "i_b")
