@@ -23,7 +23,7 @@ from modmill.proofs.netlist import Netlist
 from modmill.studies.mutate import SHORTLY, Subject
 
 LARGE = [
-    ("multistep", "2^127-1", {}), ("montgomery-array", "2^31-1", {"loadable": True}),
+    ("multistep", "2^127-1", {}), ("multistep", "P-256", {}), ("montgomery-array", "2^31-1", {"loadable": True}),
     ("pseudo-mersenne", "2^255-19", {}), ("pseudo-mersenne", "secp256k1", {}),
     ("montgomery-array", "P-256", {"loadable": False}), ("radix64k-mul", "secp256k1", {}),
     ("orup", "secp256k1", {}), ("iddmm", "P-256", {"loadable": False}), ("mcivor", "2^61-1", {}),
@@ -40,7 +40,7 @@ CORES = [
     *(long(("mcivor", p, {})) for p in ("2^31-1", "2^35-31")), long(("multistep", "2^31-1", {})),
     *((design, "2^31-1", {"loadable": True}) for design in ("orup", "iddmm", "radix64k-mul")),
     long(("pseudo-mersenne", "2^52-59", {})), ("pseudo-mersenne", "2^64-2^16-977", {}), ("wide", "2^61-1", {}),
-    ("karatsuba", "2^61-1", {}), ("karatsuba-solinas", "2^61-1", {}),
+    ("karatsuba", "2^61-1", {}), ("karatsuba-solinas", "2^61-1", {}), ("karatsuba-montgomery", "2^61-1", {}),
     *(pytest.param(case, marks=pytest.mark.long) for case in LARGE),
 ]  # fmt: skip
 
@@ -198,8 +198,9 @@ def test_another_loaded_modulus_is_not_proved(design):
 
 
 def test_phases_with_the_same_state_are_one_run():
-    """The machine of `radix64k` waits in one state; an array with a counter never does."""
-    for design, count in (("radix64k-mul", 2), ("multistep", 2), ("pseudo-mersenne", 14)):
+    """The machine of `radix64k` waits in one state. Operands wait in all cycles of an interval of `pseudo-mersenne` but
+    one, and `iddmm` takes them in six different states."""
+    for design, count in (("radix64k-mul", 2), ("multistep", 2), ("pseudo-mersenne", 2), ("iddmm", 12)):
         core = build(design, "2^61-1", "native")
         claim, net, text = claim_of(core), Netlist.read(core.verilog, core.top), StringIO()
         assert len(starts(net, claim)) == count

@@ -211,7 +211,29 @@ class Integers(Ranges):
             self._equal.append((newest, other, Equality(sign, floor, value, most, least)))
             if len(floor.terms.keys() - {ONE}) > 1:
                 self._one_value(floor, value, most, least)
+            else:
+                self._assume_inner(newest, other.constant or 0, (most, least) if sign > 0 else (least, most))
         self._lemmas.clear()
+        self._exact.clear()
+
+    def _assume_inner(self, number: int, value: int, ends: tuple[Fact, Fact]) -> None:
+        """Note the range of what an atom is the floor of, and of its terms: the atom is ``value``, which ``ends`` say
+        of both sides."""
+        atom = self.atoms[number]
+        assert atom.inner is not None and atom.cut is not None
+        x, cut, size = atom.inner, (atom.cut.most, atom.cut.least), 1 << atom.shift
+        self.within(
+            x, value * size, (value + 1) * size - 1,
+            lambda side: Sum(1, parts([(1, cut[side < 0]), (size, ends[side < 0])])),
+        )  # fmt: skip
+        constant, common, rest = self._parts(x)
+        for sign in (1, -1):
+            low, high = sorted((sign * (x.low - constant), sign * (x.high - constant)))
+
+            def why(side: int, sign: int = sign) -> Sum:
+                return Sum(common, parts([(1, x.most if side == sign else x.least)]))
+
+            self.within(self.sum([(sign, rest)]), -(-low // common), high // common, why)
 
     def _one_value(self, x: Expression, value: int, most: Fact, least: Fact) -> None:
         """Note that x is ``value``."""

@@ -176,7 +176,7 @@ class Polynomials:
             alone = len(widest) > 1 or sum(widest[0] in m for m in x.terms) == 1
             if alone and x.terms[widest] in (1, -1) and x not in (digits := self._digits.setdefault(widest, [])):
                 digits.append(x)
-        if len(x.terms) > 1 and not self._is_floor(newest):
+        if len(x.terms) > 1:
             facts = self._known.setdefault(newest, [])
             if x not in facts:
                 facts.append(x)

@@ -228,13 +228,15 @@ class Ranges(Polynomials):
         found = self._of_newest.get(newest)
         if found is None:
             ends: tuple[tuple[int, Fact], tuple[int, Fact]]
-            if self._is_floor(newest):
-                atom = self.atoms[newest[0]]
+            known = self._known.get(newest, [])
+            best = min(known, key=lambda x: _width(x, newest), default=None)
+            atom = self.atoms[newest[0]] if self._is_floor(newest) else None
+            if atom and (best is None or _width(best, newest) >= 1 - Fraction(1, 1 << atom.shift)):
                 assert atom.inner is not None and atom.cut is not None
                 f, terms = 1 << atom.shift, {m: -d for m, d in atom.inner.terms.items()}
                 ends = (1 - f, atom.cut.most), (0, atom.cut.least)
             else:
-                best = min(self._known[newest], key=lambda x: Fraction(x.high - x.low, abs(x.terms[newest])))
+                assert best is not None
                 f, terms = best.terms[newest], {m: d for m, d in best.terms.items() if m != newest}
                 ends = (best.low, self.end(best, -1)), (best.high, self.end(best, 1))
             rest = tuple((m, d) for m, d in terms.items() if m)
@@ -324,6 +326,11 @@ class _Elimination:
         in_range = tuple((cut, digit, of.end(digit, -1), of.end(digit, 1)) for cut, digit in digits)
         sign = 1 if side else -1
         return best, of.fact(x, sign, sign * best, Sum(scale, used, in_range))
+
+
+def _width(x: Expression, m: Monomial) -> Fraction:
+    """The width of the range of x for a factor of 1 at a monomial."""
+    return Fraction(x.high - x.low, abs(x.terms[m]))
 
 
 def _replaced(terms: Mapping[Monomial, int], cut: Monomial, digit: Expression, number: int) -> dict[Monomial, int]:
