@@ -312,7 +312,7 @@ class Integers(Ranges):
         """An upper bound of x, or of -x if ``sign`` is -1: the least that is found, or the first that is at most
         ``enough``; without this the search that takes longer is not made. ``ways``: expressions that x is, and what x
         has more than they."""
-        tries = [(ends, *way) for ends in (self.ends, self.case_ends) for way in ways]
+        tries = [(ends, *way) for ends in (self.ends, self.case_ends, self.digit_ends) for way in ways]
         best: Fact | None = None
         for ends, other, equal in tries if enough is None else [*tries, (self.close_ends, *ways[0])]:
             bound, why = ends(other)[sign > 0]

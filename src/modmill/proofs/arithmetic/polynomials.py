@@ -66,7 +66,7 @@ class Polynomials:
     _facts: list[Expression] = field(default_factory=list)
     _known: dict[Monomial, list[Expression]] = field(default_factory=dict)
     _digits: dict[Monomial, list[Expression]] = field(default_factory=dict)
-    _of_newest: dict[Monomial, Known] = field(default_factory=dict)
+    _of_newest: dict[tuple[Monomial, bool], Known] = field(default_factory=dict)
     _whole: list[Expression] = field(default_factory=list)
 
     def make(self, terms: dict[Monomial, int]) -> Expression:
@@ -180,7 +180,8 @@ class Polynomials:
             facts = self._known.setdefault(newest, [])
             if x not in facts:
                 facts.append(x)
-            self._of_newest.pop(newest, None)
+            for closest in (False, True):
+                self._of_newest.pop((newest, closest), None)
 
     def _width(self, m: Monomial) -> int:
         low, high = self.span(m)

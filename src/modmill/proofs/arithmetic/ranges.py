@@ -62,9 +62,13 @@ class Ranges(Polynomials):
                 if (end := constant + common * high) < most[0]:
                     most = end, self.fact(x, 1, end, Sum(1, parts([(common, above)])))
             elif x.terms:
-                least, most = _Elimination(self, x).ends()
+                least, most = _Elimination(self, x, closest=False).ends()
             found = self._exact[x] = least, most
         return found
+
+    def digit_ends(self, x: Expression) -> tuple[End, End]:
+        """`bounds`, with closer ranges of digits in place of what floors leave, and the facts that say so."""
+        return _Elimination(self, x, closest=True).ends()
 
     def case_bounds(self, x: Expression) -> tuple[int, int]:
         """Bounds of x, case by case if the newest floor in it has two values."""
@@ -223,33 +227,39 @@ class Ranges(Polynomials):
         """Whether more is known of a monomial than the ranges of its atoms."""
         return m in self._known or self._is_floor(m)
 
-    def known_of(self, newest: Monomial) -> Known:
-        """What is known of ``newest`` and older monomials."""
-        found = self._of_newest.get(newest)
+    def known_of(self, newest: Monomial, *, closest: bool) -> Known:
+        """What is known of ``newest`` and older monomials: for a floor what it leaves, or with ``closest`` the range of a
+        digit if that is closer."""
+        found = self._of_newest.get((newest, closest))
         if found is None:
             ends: tuple[tuple[int, Fact], tuple[int, Fact]]
-            known = self._known.get(newest, [])
-            best = min(known, key=lambda x: _width(x, newest), default=None)
-            atom = self.atoms[newest[0]] if self._is_floor(newest) else None
-            if atom and (best is None or _width(best, newest) >= 1 - Fraction(1, 1 << atom.shift)):
+            if self._is_floor(newest) and not (closest and self.has_closer(newest)):
+                atom = self.atoms[newest[0]]
                 assert atom.inner is not None and atom.cut is not None
                 f, terms = 1 << atom.shift, {m: -d for m, d in atom.inner.terms.items()}
                 ends = (1 - f, atom.cut.most), (0, atom.cut.least)
             else:
-                assert best is not None
+                best = min(self._known[newest], key=lambda x: _width(x, newest))
                 f, terms = best.terms[newest], {m: d for m, d in best.terms.items() if m != newest}
                 ends = (best.low, self.end(best, -1)), (best.high, self.end(best, 1))
             rest = tuple((m, d) for m, d in terms.items() if m)
-            found = self._of_newest[newest] = f, rest, terms.get(ONE, 0), *ends
+            found = self._of_newest[newest, closest] = f, rest, terms.get(ONE, 0), *ends
         return found
+
+    def has_closer(self, m: Monomial) -> bool:
+        """Whether a digit with a floor has a closer range, for a factor of 1 at the floor, than what the floor
+        leaves."""
+        known = self._known.get(m, ()) if self._is_floor(m) else ()
+        return any(_width(x, m) < 1 - Fraction(1, 1 << self.atoms[m[0]].shift) for x in known)
 
 
 class _Elimination:
     """Bounds of ``x`` while what is known replaces its newest number, again and again. ``scale`` times x has the
-    ``terms``, which are from ``sum[0]`` to ``sum[1]``, and ``more``, one number for each end."""
+    ``terms``, which are from ``sum[0]`` to ``sum[1]``, and ``more``, one number for each end. ``closest``: as in
+    `Ranges.known_of`."""
 
-    def __init__(self, ranges: Ranges, x: Expression) -> None:
-        self._ranges, self._x, self._scale = ranges, x, 1
+    def __init__(self, ranges: Ranges, x: Expression, *, closest: bool) -> None:
+        self._ranges, self._x, self._scale, self._closest = ranges, x, 1, closest
         self._terms = dict[Monomial, int]()
         self._more, self._sum = [x.terms.get(ONE, 0)] * 2, [0, 0]
         self._parts: tuple[list[_Part], list[_Part]] = ([], [])
@@ -292,7 +302,7 @@ class _Elimination:
         self._sum = [low, high]
 
     def _replace(self, newest: Monomial) -> None:
-        f, rest, one, *ends = self._ranges.known_of(newest)
+        f, rest, one, *ends = self._ranges.known_of(newest, closest=self._closest)
         c = self._terms[newest]
         common = gcd(c, f)
         if (times := abs(f) // common) > 1:
