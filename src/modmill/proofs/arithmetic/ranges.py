@@ -228,8 +228,8 @@ class Ranges(Polynomials):
         return m in self._known or self._is_floor(m)
 
     def known_of(self, newest: Monomial, *, closest: bool) -> Known:
-        """What is known of ``newest`` and older monomials: for a floor what it leaves, or with ``closest`` the range of a
-        digit if that is closer."""
+        """What is known of ``newest`` and older monomials: for a floor what it leaves, or with ``closest`` the range of
+        a digit if that is closer."""
         found = self._of_newest.get((newest, closest))
         if found is None:
             ends: tuple[tuple[int, Fact], tuple[int, Fact]]
