@@ -3,7 +3,7 @@
 """The tools: their paths, their versions, and how to run them.
 
 All tools come from pip. The yowasp tools are WebAssembly: their first run on a machine compiles them (about 30 s for
-yosys), every later start takes 0.1 s. They see an empty folder instead of `/tmp`, so they run in the folder of their
+yosys), every later start is short. They see an empty folder instead of `/tmp`, so they run in the folder of their
 files (`cwd`) with relative names.
 """
 

@@ -6,8 +6,8 @@ Yosys sorts cells by recursion along their chain, and in wasmtime's default stac
 the chains of a measured core of 1,024 bits. The pages of a stack are used only as deep as it grows. Tools run in the
 folder of their files, so this file is started by its path.
 
-The runtime finds what it compiled before by a digest of the tool's file. To read and digest the 69 MB of Yosys takes
-half of its start, so the digest here is of the file's line in the RECORD of its package, which has a digest of it.
+The runtime finds what it compiled before by a digest of the tool's file. To read and digest all of Yosys at every start
+takes long, so the digest here is of the file's line in the RECORD of its package, which has a digest of it.
 """
 
 import sys

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from modmill.proofs.arithmetic.polynomials import ONE, End, Expression, Monomial, Number, centred, newer
-from modmill.proofs.arithmetic.ranges import Ranges, _Of
+from modmill.proofs.arithmetic.ranges import Ranges
 from modmill.proofs.arithmetic.reasons import Choice, Cut, Equality, Fact, Lemma, Sum, parts
 
 Way = tuple[Expression, Sequence[Equality]]
@@ -65,7 +65,7 @@ class Integers(Ranges):
         if value.high == value.low + 1 and len(value.terms.keys() - {ONE}) > 1:
             newest = max((m[0] for m in value.terms if self._is_floor(m)), default=-1)
             if newest >= 0 and value.terms[newest,] in (1, -1):
-                self._pairs[newest] = _Of(value, lemma.x, lemma.bits, lemma.most, lemma.least)
+                self._pairs[newest] = lemma
 
     def _lemma(self, x: Expression, bits: int, value: Expression, most: Sum, least: Sum) -> Lemma:
         found = self._lemmas[x, bits] = Lemma(x, bits, value, (most, least))

@@ -139,14 +139,10 @@ def starts(net: Netlist, claim: Claim, fixed: Mapping[str, Bits] | None = None) 
 
 def _phases(net: Netlist, claim: Claim, fixed: Mapping[str, Bits], full: bool) -> tuple[list[Start], _Run]:
     """The starts alone or between other products, and an interval without operands."""
-    run, seen, phases = (
-        _Run(net, Integers(), claim, full, {}, fixed),
-        dict[Bits, list[tuple[int, Bits]]](),
-        claim.interval,
-    )
+    run, seen = _Run(net, Integers(), claim, full, {}, fixed), dict[Bits, list[tuple[int, Bits]]]()
     run.prepare()
     first, waits = list[int](), list[bool]()
-    for phase in range(phases + 1):
+    for phase in range(claim.interval + 1):
         control, state = run.core.contents()
         earlier = seen.setdefault(control, [])
         same = (k for k, one in earlier if all(a is None or a == b for a, b in zip(one, state, strict=True)))
@@ -161,11 +157,12 @@ def _phases(net: Netlist, claim: Claim, fixed: Mapping[str, Bits], full: bool) -
 def _kept(first: Sequence[int], waits: Sequence[bool]) -> list[int]:
     """The phases of which each needs a run. ``first``: the earliest phase whose state covers that of each phase, up to
     the one after the last; ``waits``: operands of a phase are as those of the next one."""
-    kept = {k for k, wait in enumerate(waits) if first[k] == k and not wait}
+    kept = set[int]()
     for phase in range(len(waits)):
-        passed = [first[phase]]
-        while passed[-1] not in kept and (k := first[passed[-1] + 1]) < len(waits) and k not in passed:
+        passed, k = list[int](), first[phase]
+        while k < len(waits) and k not in passed:
             passed.append(k)
+            k = first[k + 1] if waits[k] else k
         kept.add(passed[-1])
     return sorted(kept)
 

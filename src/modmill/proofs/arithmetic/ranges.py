@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from math import gcd
 
 from modmill.proofs.arithmetic.polynomials import ONE, End, Expression, Known, Monomial, Polynomials
-from modmill.proofs.arithmetic.reasons import Fact, Parts, Split, Sum, parts
+from modmill.proofs.arithmetic.reasons import Fact, Floor, Lemma, Parts, Split, Sum, parts
 
 _MOST_FACTORS = 3
 """Most multiples of what a floor leaves that are tried for a bound."""
@@ -25,23 +25,12 @@ _Case = tuple[int, tuple[int, Sum]]
 """A bound in one case, the factor of what is assumed in it, and why."""
 
 
-@dataclass(frozen=True)
-class _Of:
-    """``value`` is floor(x / 2^bits): x - 2^bits value is at ``most`` 2^bits - 1, and at ``least`` 0."""
-
-    value: Expression
-    x: Expression
-    bits: int
-    most: Fact
-    least: Fact
-
-
 @dataclass
 class Ranges(Polynomials):
     """Expressions with their bounds. A bound that is found is a step of the proof."""
 
     _exact: dict[Expression, tuple[End, End]] = field(default_factory=dict)
-    _pairs: dict[int, _Of] = field(default_factory=dict)
+    _pairs: dict[int, Lemma] = field(default_factory=dict)
     """Floors that are sums of atoms and had two values at some time, by the newest atom."""
 
     def bounds(self, x: Expression) -> tuple[int, int]:
@@ -78,11 +67,11 @@ class Ranges(Polynomials):
     def case_ends(self, x: Expression) -> tuple[End, End]:
         """`case_bounds`, with the facts that say so."""
         newest = max((m[0] for m in x.terms if self._is_floor(m)), default=-1)
-        of = self._two_valued(newest) if newest >= 0 else None
-        if of is None:
+        two_valued = self._two_valued(newest) if newest >= 0 else None
+        if two_valued is None:
             return self.ends(x)
-        on = of.value
-        found = [self._case(x, newest, of, value) for value in (on.low, on.high)]
+        on, of = two_valued
+        found = [self._case(x, newest, on, of, value) for value in (on.low, on.high)]
         ends = list[End]()
         for k, sign in enumerate((-1, 1)):
             bound = max(case[k][0] for case in found)
@@ -90,23 +79,22 @@ class Ranges(Polynomials):
             ends.append((sign * bound, self.fact(x, sign, bound, why)))
         return ends[0], ends[1]
 
-    def _two_valued(self, newest: int) -> _Of | None:
-        """The newest floor, or a floor that has it and is another one than a number alone, if it has two values."""
+    def _two_valued(self, newest: int) -> tuple[Expression, Floor] | None:
+        """The newest floor, or a sum that is a floor and has it, if it has two values; and what is known of it."""
         atom = self.atoms[newest]
-        assert atom.inner is not None and atom.cut is not None
+        assert atom.cut is not None
         if atom.high == atom.low + 1:
-            return _Of(self.make({(newest,): 1}), atom.inner, atom.shift, atom.cut.most, atom.cut.least)
-        of = self._pairs.get(newest)
-        return of if of and of.value.high == of.value.low + 1 else None
+            return self.make({(newest,): 1}), atom.cut
+        lemma = self._pairs.get(newest)
+        return (lemma.value, lemma) if lemma and lemma.value.high == lemma.value.low + 1 else None
 
-    def _case(self, x: Expression, newest: int, of: _Of, value: int) -> tuple[_Case, _Case]:
-        """Upper bounds of -x and of x where a floor, in which ``newest`` is, has one of its two values."""
+    def _case(self, x: Expression, newest: int, on: Expression, of: Floor, value: int) -> tuple[_Case, _Case]:
+        """Upper bounds of -x and of x where the floor ``on``, in which ``newest`` is, has one of its two values."""
         older = max((m[0] for m in x.terms if self._is_floor(m) and m != (newest,)), default=newest)
         merged = {Fraction(sign, 1 << self.atoms[older].shift) for sign in (1, -1)}  # this floor may be merged in inner
-        c = x.terms[newest,] * of.value.terms[newest,]
-        up = 1 if value == of.value.low else -1  # the floor is at most, or at least, its value
-
-        other = (of.value.least, of.value.most)[up < 0] if len(of.value.terms) > 1 else None
+        c = x.terms[newest,] * on.terms[newest,]
+        up = 1 if value == on.low else -1  # the floor is at most, or at least, its value
+        other = (on.least, on.most)[up < 0] if len(on.terms) > 1 else None
 
         def assumed(coefficient: int) -> int:
             return max(up * coefficient, 0)
@@ -114,7 +102,7 @@ class Ranges(Polynomials):
         def rest(coefficient: int) -> tuple[int, Fact | None]:
             return max(-up * coefficient, 0), other
 
-        case = self.sum([(1, x), (-c, of.value), (c, self.number(value))])
+        case = self.sum([(1, x), (-c, on), (c, self.number(value))])
         (low, least), (high, most) = self.ends(case)
         below: _Case = -low, (assumed(-c), Sum(1, parts([(1, least), rest(-c)])))
         above: _Case = high, (assumed(c), Sum(1, parts([(1, most), rest(c)])))

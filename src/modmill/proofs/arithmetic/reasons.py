@@ -65,7 +65,7 @@ class Fact:
     why: Why | None
 
 
-class _Floor:
+class Floor:
     """The floor of ``x`` / 2^``bits``: x - 2^bits floor is at ``most`` 2^bits - 1, and at ``least`` 0."""
 
     def __init__(self, x: Expression, bits: int) -> None:
@@ -80,7 +80,7 @@ class Atom:
         self.number, self.low, self.high = number, low, high
 
 
-class Cut(_Floor):
+class Cut(Floor):
     """Atom ``number`` is the floor. ``ends``: what is known of x."""
 
     def __init__(self, number: int, x: Expression, bits: int, ends: tuple[Fact | None, Fact | None]) -> None:
@@ -88,7 +88,7 @@ class Cut(_Floor):
         self.number, self.ends = number, ends
 
 
-class Lemma(_Floor):
+class Lemma(Floor):
     """The floor is ``value``, which ``why`` shows of both ends."""
 
     def __init__(self, x: Expression, bits: int, value: Expression, why: tuple[Sum, Sum]) -> None:
