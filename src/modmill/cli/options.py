@@ -122,6 +122,17 @@ CheckResult = Annotated[
         help="Points are checked before they leave: on the curve, or both of a ladder belong together.",
     ),
 ]
+CheckPower = Annotated[
+    bool,
+    typer.Option(
+        "--check-result",
+        help="Private powers s of x are checked before they leave: s^e = x. Then the engine computes no other powers "
+        "with secret exponents.",
+    ),
+]
+PublicExponent = Annotated[
+    int, typer.Option("--public-exponent", metavar="E", help="The exponent e of --check-result.")
+]
 Random = Annotated[
     Literal["host", "port"],
     typer.Option(

@@ -61,12 +61,15 @@ def build(
     bus_clock: options.BusClock = "same",
     key_slots: options.KeySlots = 0,
     lockstep: options.Lockstep = False,
+    check_result: options.CheckPower = False,
+    public_exponent: options.PublicExponent = 65537,
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
     import shlex
 
     from modmill.cores.rsa.engine import CIRCUIT, DEFAULT
     from modmill.design import parse_set
+    from modmill.engines.rsa.exponentiation import PUBLIC
     from modmill.flow.emit import require_name
     from modmill.report.sheet import UNPROVED_ENGINE, proving
 
@@ -76,7 +79,7 @@ def build(
     core = _built(
         circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
         word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock,
-        key_slots=key_slots, lockstep=lockstep,
+        key_slots=key_slots, lockstep=lockstep, check_result=check_result, public_exponent=public_exponent,
     )  # fmt: skip
     words = [
         *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,
@@ -85,7 +88,8 @@ def build(
         *(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "engine" else []), "--blind", blind,
     ]  # fmt: skip
     words += [*(["--circuit"] if circuit else []), *options.behind(core.behind)]
-    words += ["--lockstep"] if lockstep else []
+    words += [*(["--lockstep"] if lockstep else []), *(["--check-result"] if check_result else [])]
+    words += ["--public-exponent", public_exponent] if public_exponent != PUBLIC else []
     line = shlex.join(["modmill", "rsa", "build", *map(str, words)])
     target = output or Path(f"rsa-{width if p else bits}-{chosen}")
     keep(f"{target} was not written")
@@ -119,6 +123,8 @@ def race(
     router: options.Router = "",
     floorplan: options.Floorplan = False,
     lockstep: options.Lockstep = False,
+    check_result: options.CheckPower = False,
+    public_exponent: options.PublicExponent = 65537,
     seeds: options.Seeds = 3,
     as_json: options.Json = False,
     record: options.Record = None,
@@ -138,7 +144,8 @@ def race(
         try:
             core = _built(
                 circuit, name, p, width, settings, bits=width + blind, method=method, window=window, threads=threads,
-                word=word, io=io, cores=cores, lockstep=lockstep,
+                word=word, io=io, cores=cores, lockstep=lockstep, check_result=check_result,
+                public_exponent=public_exponent,
             )  # fmt: skip
             entrants.append((f"{name} circuit" if circuit else name, core, core.about()))
         except UnsupportedError as error:

@@ -124,7 +124,7 @@ class BuiltEngine(ABC):
     ``bus_clock``: of `CLOCKS`, the engine's clock there. ``key_slots``: number of key slots in the front of the bus
     (`buses/slots.py`). ``lockstep``: the engine stands there twice, and its words are
     compared before they leave (`engines/machine/lockstep.py`). ``check_result``: programs have checks of their results,
-    and no result leaves unless they are right (`engines/ecc/result_checks.py`).
+    and no result leaves unless they are right (`engines/ecc/result_checks.py`; of powers `exponentiation.checked`).
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
     Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
     takes.

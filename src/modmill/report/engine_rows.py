@@ -41,14 +41,17 @@ _WORDS = {
     "multiply": "any point", "multiply-base": "fixed base", "multiply-two": "sum of two multiples", "ladder": "ladder",
 }  # fmt: skip
 _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "threads", "cores", "sums",
-          "word", "io", "native", "modulus", "circuit", "lockstep", "check_result", "random_blind",
-          "random_entropy")  # fmt: skip
+          "word", "io", "native", "modulus", "circuit", "lockstep", "check_result",
+          "public_exponent", "random_blind", "random_entropy")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
 OF_PUBLIC = "public"
 """Name of an RSA engine's second task: the exponent PUBLIC."""
 
-_RSA = {"method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False}
+_RSA = {
+    "method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False, "check_result": False,
+    "public_exponent": PUBLIC,
+}  # fmt: skip
 _ECC = {"sums": 3, "word": 32, "lockstep": False, "check_result": False, "random_blind": 0, "random_entropy": 32}
 """Defaults of the commands."""
 _OPTIONS = {"random_blind": "--random port --blind"}

@@ -58,7 +58,7 @@ SLOTS = 2
 LOCKSTEP = 6
 """One engine in this number stands twice, in lockstep."""
 CHECKED = 3
-"""One engine for a curve in this number has checks of its results."""
+"""One engine in this number has checks of its results."""
 RANDOM = 3
 """One engine for a curve in this number has a port for random words."""
 FAILURES = ("failed", "crash", "slow", "message")
@@ -212,6 +212,7 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
         ("io", rnd.choice(("native", "native", _binary(design, p)))),
         ("native", bool(rnd.randrange(4))),
         *_common(rnd, small or bits > 200),
+        *([("check_result", True)] if rnd.randrange(CHECKED) == 0 else []),
     ]
     return EngineCase("rsa", design.name, (*given, *options), _settings(rnd, design, p))
 

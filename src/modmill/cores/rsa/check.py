@@ -51,9 +51,9 @@ def _short(core: EngineCore, seed: int) -> Iterator[Message]:
     rnd, p = random.Random(seed), core.fitted.p
     yield core.setting(core.fitted)
     bits = min(VERY_SHORT, core.exponent_bits)
-    bases = [rnd.randrange(p) for _ in range(core.results)]
-    yield core.message(p, 0, bits, [(base, rnd.getrandbits(bits)) for base in bases])
-    yield core.message(p, 1, PUBLIC.bit_length(), [(base, PUBLIC) for base in bases[::-1]])
+    pairs = [core.drawn(rnd, p, bits) for _ in range(core.results)]
+    yield core.message(p, 0, bits, pairs)
+    yield core.message(p, 1, PUBLIC.bit_length(), [(base, PUBLIC) for base, _ in pairs[::-1]])
 
 
 def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: int) -> Iterator[Message]:
@@ -66,11 +66,8 @@ def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: in
         kinds = [(0, longest)] if full and not k else []
         kinds += [(0, min(SHORT, longest)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
         for program, bits in kinds:
-            edges = [(p - 1, (1 << bits) - 1), (0, 0), (1, 1 << bits - 1), (p - 1, 1), (2, 0)]
-            pairs = [
-                rnd.choice(edges) if rnd.randrange(3) == 0 else (rnd.randrange(p), rnd.getrandbits(bits))
-                for _ in range(size)
-            ]
+            edges = core.released(p, [(p - 1, (1 << bits) - 1), (0, 0), (1, 1 << bits - 1), (p - 1, 1), (2, 0)])
+            pairs = [rnd.choice(edges) if rnd.randrange(3) == 0 else core.drawn(rnd, p, bits) for _ in range(size)]
             if program:
                 pairs = [(base, PUBLIC) for base, _ in pairs]
             yield core.message(p, program, bits, pairs)
@@ -85,6 +82,7 @@ def every(core: EngineCore) -> Iterator[Message]:
         yield core.setting(core.fitted.at(p))
         for program, length, exponents in ((0, bits, range(1 << bits)), (1, PUBLIC.bit_length(), (PUBLIC,))):
             pairs = list(itertools.product(range(p), exponents))
+            pairs = pairs if program else core.released(p, pairs)
             pairs += pairs[: -len(pairs) % core.results]
             for at in range(0, len(pairs), core.results):
                 yield core.message(p, program, length, pairs[at : at + core.results])

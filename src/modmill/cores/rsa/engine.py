@@ -126,6 +126,11 @@ class Stored:
         """Bits of the longest modulus."""
         return self.core.fitted.p.bit_length()
 
+    @property
+    def checked_by(self) -> int:
+        """The public exponent with which the engine checks its results, 0 for none."""
+        return self.core.checked_by
+
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
         """Powers by program 0."""
         if modulus.bit_length() > self.width:
@@ -142,8 +147,10 @@ class Stored:
         return self._model.secret(modulus, pairs, bits)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
-        """Powers by program 1 for 65537 and by program 0 for others, or on the host."""
-        if not self.whole or modulus.bit_length() > self.width:
+        """Powers by program 1 for 65537 and by program 0 for others, or on the host; by an engine that checks its
+        results only those with 65537."""
+        by_host = not self.whole or (exponent != PUBLIC and self.checked_by)
+        if by_host or modulus.bit_length() > self.width:
             return [pow(base, exponent, modulus) for base in bases]
         pairs = [(base, exponent) for base in bases]
         if exponent != PUBLIC:
@@ -167,7 +174,7 @@ class Stored:
             contract = core.contract_at(fitted)
             return contract, exact(fitted, contract)
 
-        return Modelled(fit, lambda converted: uniform(core.method, core.window, converted))
+        return Modelled(fit, lambda converted: uniform(core.method, core.window, converted, core.checked_by))
 
 
 @dataclass

@@ -17,13 +17,23 @@ from modmill.cores import engine_files
 from modmill.cores.batches import batches
 from modmill.cores.behind_bus import Exchange
 from modmill.cores.built import BuiltEngine, Message, Simulated, Trial
+from modmill.cores.rsa import pairs as powers
 from modmill.cores.rsa.page import page
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
 from modmill.engines.machine.layout import DIGIT_WORDS
 from modmill.engines.machine.timing import SlotTiming, busy_threads
-from modmill.engines.rsa.exponentiation import PUBLIC, Exponentiation, PowerProgram, fixed_window, ladder, left_to_right
+from modmill.engines.rsa.exponentiation import (
+    PUBLIC,
+    Exponentiation,
+    PowerProgram,
+    checked,
+    fixed_window,
+    ladder,
+    left_to_right,
+)
 from modmill.engines.rsa.layout import PowerLayout, power_layout
+from modmill.engines.rsa.rsa import require_public
 from modmill.flow.emit import digest
 from modmill.numbers.primes import prev_prime
 from modmill.numbers.shown import shortened
@@ -37,12 +47,13 @@ SHORT = 48
 """Length in bits of the exponents in most messages of vectors and checks."""
 
 
-def uniform(method: str, window: int, converted: bool) -> PowerProgram:
-    """The program for secret exponents; ``converted`` as in `fixed_window`. Raises UnsupportedError for an unknown
-    method, and for a window out of range."""
+def uniform(method: str, window: int, converted: bool, check: int = 0) -> PowerProgram:
+    """The program for secret exponents; ``converted`` as in `fixed_window`. ``check``: the exponent with which it checks
+    its result, 0 for none. Raises UnsupportedError for an unknown method, and for a window out of range."""
     if method not in METHODS:
         raise UnsupportedError(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
-    return ladder(converted) if method == "ladder" else fixed_window(window, converted)
+    made = ladder(converted) if method == "ladder" else fixed_window(window, converted)
+    return checked(made, check) if check else made
 
 
 @dataclass(frozen=True)
@@ -51,15 +62,37 @@ class EngineCore(BuiltEngine):
 
     Program 0 is for secret exponents of up to ``bits`` bits (0: the length of the modulus), program 1 for the
     exponent 65537. ``method``: of `METHODS`. ``window``: bits of a digit. ``native``: whether numbers stay in the
-    design's own slot machine, if it has one and ``io`` is native. Other options as in `BuiltEngine`.
+    design's own slot machine, if it has one and ``io`` is native. ``public_exponent``: the exponent with which program 0
+    checks its result, if ``check_result``; then it is for inverses of this exponent only. Other options as in
+    `BuiltEngine`. Raises UnsupportedError as that does, and for a public exponent without a check or out of range.
     """
 
     method: str = "window"
     window: int = 5
     native: bool = True
+    public_exponent: int = PUBLIC
 
     STEM = "engine"
     KIND = "powers"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_public(self.public_exponent)
+        if self.public_exponent != PUBLIC and not self.check_result:
+            raise UnsupportedError("a public exponent is that of a check: give --public-exponent with --check-result")
+
+    @property
+    def checked_by(self) -> int:
+        """The public exponent with which program 0 checks its result, 0 for none."""
+        return self.public_exponent if self.check_result else 0
+
+    def drawn(self, rnd: random.Random, p: int, bits: int, order: int = 0) -> tuple[int, int]:
+        """A random base and exponent of program 0; ``order`` as in `pairs.drawn`."""
+        return powers.drawn(rnd, p, bits, self.checked_by, order)
+
+    def released(self, p: int, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those of some (base, exponent) modulo p whose powers program 0 releases."""
+        return [pair for pair in pairs if powers.released(p, pair, self.checked_by)]
 
     @cached_property
     def numbered(self) -> bool:
@@ -78,7 +111,7 @@ class EngineCore(BuiltEngine):
         converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for one modulus only
         bits = self.bits or contract.p.bit_length()
         programs = (
-            (uniform(self.method, self.window, converted), bits),
+            (uniform(self.method, self.window, converted, self.checked_by), bits),
             (left_to_right(PUBLIC, converted=converted), PUBLIC.bit_length()),
         )
         powers = tuple(Exponentiation(program, contract, length) for program, length in programs)
@@ -157,7 +190,7 @@ class EngineCore(BuiltEngine):
         yield from super().exchanges()
         if self.key_slots:
             p, bits, rnd = self.fitted.p, min(SHORT, self.exponent_bits), random.Random(3)
-            pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(self.results)]
+            pairs = [self.drawn(rnd, p, bits) for _ in range(self.results)]
             yield from self._dealt({0: [self.message(p, 0, bits, pairs)]})
 
     def at(self, p: int) -> DesignInstance:
@@ -184,7 +217,7 @@ class EngineCore(BuiltEngine):
         """Simulate two jobs with exponents of full length for each machine, and two with 65537."""
         p, bits = self.fitted.p, self.exponent_bits
         rnd = random.Random(1)
-        pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(2 * self.cores * self.results)]
+        pairs = [self.drawn(rnd, p, bits) for _ in range(2 * self.cores * self.results)]
         found = self._tried(self.simulate(self.fitted, 0, pairs), [(pow(*pair, p),) for pair in pairs], "power")
         return replace(found, more=self._tried_public())
 
@@ -204,6 +237,7 @@ class EngineCore(BuiltEngine):
             "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "threads": lay.threads,
             "word": lay.word, "io": self.io, "native": self.numbered, "cores": self.cores, "top": self.top,
             **self.behind, **self.protection,
+            **({"public_exponent": self.public_exponent} if self.public_exponent != PUBLIC else {}),
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
@@ -252,6 +286,7 @@ class EngineCore(BuiltEngine):
                     "command": 1 + k, "name": e.program.name, "exponent_bits": e.bits, "products": e.products,
                     "digits": instructions.digits, "digit_words": lay.digit_words(k), "passes": instructions.passes,
                     "instructions": instructions.instructions,
+                    **({"checked_by": e.program.check_exponent} if e.program.check_exponent else {}),
                     "cycles": self.cycles(k),
                 } for k, (e, instructions) in enumerate(zip(lay.powers, lay.programs, strict=True))
             ],
@@ -278,8 +313,8 @@ class EngineCore(BuiltEngine):
 
         def jobs(bits: int, edges: list[tuple[int, int]], exponent: int = 0) -> list[list[tuple[int, int]]]:
             return list(batches(
-                edges, lambda: (rnd.randrange(p), exponent or rnd.getrandbits(bits)), lambda pair: pow(*pair, p),
-                lambda power: power in (0, 1, p - 1), self.results, self.cores,
+                edges, lambda: (rnd.randrange(p), exponent) if exponent else self.drawn(rnd, p, bits),
+                lambda pair: pow(*pair, p), lambda power: power in (0, 1, p - 1), self.results, self.cores,
             ))  # fmt: skip
 
         short = min(SHORT, longest)
@@ -287,7 +322,7 @@ class EngineCore(BuiltEngine):
         yield self.setting(self.fitted)
         if full and longest > short:
             yield self.message(p, 0, longest, jobs(longest, [])[0])
-        edges = [(p - 1, ones), (0, 0), (1, ones), (p - 1, 1), (2 % p, 0), (0, 1)]
+        edges = self.released(p, [(p - 1, ones), (0, 0), (1, ones), (p - 1, 1), (2 % p, 0), (0, 1)])
         yield from (self.message(p, 0, short, pairs) for pairs in jobs(short, edges))
         public = [(base, PUBLIC) for base in (0, 1, p - 1)]
         yield from (self.message(p, 1, PUBLIC.bit_length(), pairs) for pairs in jobs(0, public, PUBLIC))

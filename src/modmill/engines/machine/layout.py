@@ -98,10 +98,18 @@ class MicrocodeLayout:
                 raise UnsupportedError(
                     f"{program.name}: {program.passes} passes; at most {(1 << COUNT_BITS) - 1} are possible"
                 )
+            if program.checks and program.matched != self.matched:
+                raise UnsupportedError(
+                    "some checks are compared with 1 and others with inputs; one engine has one kind"
+                )
             if program.checks and not self.binary:
                 raise UnsupportedError(
-                    "a check compares a number with 1, whose residues are not unique: take a design with binary "
-                    "numbers, or --lockstep"
+                    f"a check compares a number with {'the base' if program.matched else '1'}, whose residues are not "
+                    "unique: take a design with binary numbers, --set check=true of kbe and hbe, or --lockstep"
+                )
+            if program.matched and len(program.checks) != len(program.inputs):
+                raise UnsupportedError(
+                    f"{program.name} compares {len(program.checks)} numbers with {len(program.inputs)} inputs"
                 )
             check_tasks(program, unit(self.timing, self.threads))
         if self.used > DEPTHS[-1]:
@@ -302,6 +310,11 @@ class MicrocodeLayout:
         """Whether a program has checks, so that the coprocessor has an alarm."""
         return any(p.checks for p in self.programs)
 
+    @property
+    def matched(self) -> bool:
+        """Whether checks are compared with the inputs, which the coprocessor keeps, instead of 1."""
+        return any(p.matched for p in self.programs)
+
     @cached_property
     def rounds(self) -> int:
         """Number of multiples 2^k p that are subtracted from each result; 0 for residues."""
@@ -389,4 +402,4 @@ class MicrocodeLayout:
 
 def _shape(p: Program) -> tuple[object, ...]:
     """Everything in a program except the values of its constants."""
-    return p.inputs, [slot for slot, _ in p.shared], p.parts, p.passes, p.results, p.checks, p.window
+    return p.inputs, [slot for slot, _ in p.shared], p.parts, p.passes, p.results, p.checks, p.matched, p.window

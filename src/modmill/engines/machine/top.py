@@ -22,7 +22,8 @@ Messages at ``i``, in words; each number is filled up to whole words and sent le
 If programs have checks, those of a thread are read before its results, and each must be 1. If one is not, ``o_alarm``
 is high from then on until the reset, and all words at ``o`` are 0; they come when they would come without an alarm.
 After a SETUP whose constants are all 0, which overwrites them, a check must be 0: then a job of zeros, which overwrites
-numbers, raises no alarm. The alarm of a slot machine that checks its operations does the same.
+numbers, raises no alarm. The alarm of a slot machine that checks its operations does the same. Checks of powers must be
+the inputs instead of 1: their words wait in a memory of their own from where they enter to the comparison.
 
 At the ports, numbers have the multiplier's form: binary, or residues in one vector. Binary results are in [0, p): the
 multiples 2^k p that the program's bounds require are subtracted word by word, in constant time.
@@ -34,7 +35,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from modmill.contract import ALARM
@@ -223,14 +224,35 @@ class _Messages:
         raised = alarm | ~calm
         causes: Value = self.run.o_alarm if core.alarm else Const(0)
         if checked:
-            with m.If(self.shared & self.shift & self.word.any()):
-                m.d.sync += self.one.eq(1)
-            wrong = self.compared & later(m, word != (self.one & self.first_word), "wrong")
+            wrong = self.compared & later(m, word != self._wanted(), "wrong")
             causes = wrong | causes if core.alarm else wrong
         with m.If(causes | raised):  # one of the two is enough
             m.d.sync += [alarm.eq(1), calm.eq(0)]
         m.d.comb += getattr(self.ports, ALARM).eq(raised)
         return Mux(raised, 0, word)
+
+    def _wanted(self) -> Value:
+        """What the next word of a check must be. Words of inputs are written as they enter, and read in the same order
+        after the run; one is there two cycles after the comparison of the word before it."""
+        m, lay = self.m, self.layout
+        if not lay.matched:
+            with m.If(self.shared & self.shift & self.word.any()):
+                m.d.sync += self.one.eq(1)
+            return self.one & self.first_word
+        depth = max(lay.threads * len(p.inputs) for p in lay.programs) * lay.number_words
+        m.submodules.inputs = inputs = memory.Memory(shape=lay.word, depth=max(2, depth), init=[])
+        write, read = inputs.write_port(), inputs.read_port()
+        at = Signal(range(max(2, depth)), name="input_word", reset_less=True)
+        enters = Signal(name="input_enters")
+        m.d.comb += [
+            enters.eq(self.shift & self.clear & ~self.shared),
+            write.addr.eq(at), write.data.eq(self.word), write.en.eq(enters), read.addr.eq(at),
+        ]  # fmt: skip
+        with m.If(self.starting | self._commands["first"]):
+            m.d.sync += at.eq(0)
+        with m.Elif(enters | self.compared):
+            m.d.sync += at.eq(at + 1)
+        return read.data
 
     def _command_counters(self, *counters: str) -> None:
         """Command the counters; they step in the next cycle."""
@@ -277,7 +299,7 @@ class _Messages:
             machine.next("PASSES" if lay.counted else "CONTEXT")
             with m.If(self.setup):
                 machine.next("MODULUS" if self.load else "NUMBER")
-                if lay.checked:
+                if lay.checked and not lay.matched:
                     m.d.sync += self.one.eq(0)
 
     def _take_counts(self, machine: OneHot) -> None:

@@ -18,7 +18,7 @@ read what it writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
@@ -114,7 +114,7 @@ class Program:
     ``inputs``: (slot, name) of each thread's operands, in the order of transmission. ``shared``: (shared slot, value)
     of the constants, in [0, p), in the multiplier's domain. ``results``: (slot, maximum number of final subtractions of
     p) in the order of transmission. ``window``: bits of a digit. ``checks``: the same of numbers that must be 1 modulo
-    p at the end; the results are given only then.
+    p at the end, or with ``matched`` the inputs, one for each; the results are given only then.
     """
 
     name: str
@@ -127,6 +127,11 @@ class Program:
     results: tuple[tuple[int, int], ...]
     window: int = 0
     checks: tuple[tuple[int, int], ...] = ()
+    matched: bool = False
+
+    def right(self, checks: Sequence[int], inputs: Mapping[str, int]) -> bool:
+        """Whether these values of the checks are right after a run on these inputs."""
+        return list(checks) == ([inputs[name] for _, name in self.inputs] if self.matched else [1] * len(checks))
 
     @property
     def answers(self) -> tuple[tuple[int, int], ...]:

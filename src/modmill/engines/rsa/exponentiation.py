@@ -22,7 +22,7 @@ FPGA, Section 4 (which calls it right-to-left).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
@@ -53,7 +53,8 @@ class PowerProgram:
     ``constants``: names of the numbers in the shared slots 0, 1, ...: ``one`` = 1, ``square`` = R^2 mod p, ``radix`` =
     R mod p. ``base``: slot of the input. ``result``: slot of the power at the end. ``window``: bits of a digit, 0 for a
     program without digits. ``gray``: the digits are those of the Gray code of twice the exponent. ``exponent``: the
-    only exponent of a program without digits.
+    only exponent of a program without digits. ``check``: slot of the number that must be the base at the end, None
+    without one; ``check_exponent``: the exponent with which the program computes it from the result.
     """
 
     name: str
@@ -66,6 +67,8 @@ class PowerProgram:
     window: int = 0
     gray: bool = False
     exponent: int = 0
+    check: int | None = None
+    check_exponent: int = 0
 
     @property
     def _each(self) -> int:
@@ -197,6 +200,27 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
     return PowerProgram(name, tuple(constants), 0, tuple(before), (), (), held.number, exponent=exponent)
 
 
+def checked(made: PowerProgram, exponent: int = PUBLIC) -> PowerProgram:
+    """A program with digits and a check of its result: at the end it also computes result^``exponent`` mod p, from the
+    result itself, which must be the base. ``made``: of `fixed_window` or `ladder`.
+
+    It is the base if the exponent of the run is an inverse of ``exponent`` modulo the order of the base, as that of an
+    RSA key is. Products: those of `left_to_right`. The numbers stand in the first two slots, which no product reads
+    after the loop, so that the program needs no slot more.
+    """
+    chain = left_to_right(exponent, converted="square" in made.constants)
+    slots = (made.result, 0, 1)  # of the base, and of the numbers of the chain
+
+    def moved(address: OperandAddress) -> OperandAddress:
+        return address if address.shared else OperandAddress(slots[address.number])
+
+    after = (_instruction(*map(moved, (task.destination, *task.reads))) for step in chain.before for task in step.tasks)
+    return replace(
+        made, name=f"{made.name}-checked", after=(*made.after, *after), check=slots[chain.result],
+        check_exponent=exponent,
+    )  # fmt: skip
+
+
 class Exponentiation:
     """A program on a multiplier: base^exponent mod p for exponents of at most ``bits`` bits.
 
@@ -215,8 +239,7 @@ class Exponentiation:
             )
         self.program, self.contract, self.bits = program, contract, bits
         self.subtractions = ceil(contract.result_bound) - 1  # sufficient for any product, until the bound is known
-        (bound,) = program_bounds(self.instructions(), contract).results
-        self.subtractions = ceil(bound) - 1
+        self.subtractions = ceil(max(program_bounds(self.instructions(), contract).results)) - 1
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -233,20 +256,21 @@ class Exponentiation:
         """The instructions, with wait states, for a unit on which a product can be read ``distance`` instructions
         later. ``subtractions``: number of possible subtractions of p from the result, if more than the bounds require.
         """
-        p = self.program
+        p, most = self.program, max(self.subtractions, subtractions)
         before, loop, after = (_waiting(instructions, distance) for instructions in (p.before, p.loop, p.after))
         return Program(
             name=p.name, inputs=((p.base, BASE),), shared=tuple(enumerate(self.numbers[name] for name in p.constants)),
             before=before, loop=loop, after=after, passes=p.passes(self.bits),
-            results=((p.result, max(self.subtractions, subtractions)),), window=p.window,
+            results=((p.result, most),), window=p.window,
+            checks=() if p.check is None else ((p.check, most),), matched=p.check is not None,
         )  # fmt: skip
 
     def power(self, base: int, exponent: int, multiply: Callable[[int, int], int] | None = None) -> int:
         """base^exponent mod p, in [0, p), by the program's instructions.
 
         ``multiply``: the design's bit-exact algorithm (``DesignInstance.multiply``). By default every product is the
-        largest number that the contract allows, which tests the bounds. Raises UnsupportedError for a base outside
-        [0, p) and an exponent of more than ``bits`` bits.
+        largest number that the contract allows, which tests the bounds. 0 if the program has a check and it is wrong.
+        Raises UnsupportedError for a base outside [0, p) and an exponent of more than ``bits`` bits.
         """
         digits = self.program.digits(exponent, self.bits)
         product: Product = (lambda _, x: multiply(*x)) if multiply else self._largest

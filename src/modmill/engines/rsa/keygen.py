@@ -21,7 +21,7 @@ from functools import cache
 from math import gcd, isqrt, lcm, prod
 
 from modmill.contract import Fault, UnsupportedError
-from modmill.engines.rsa.rsa import BITS, EXPONENT_BITS, Engine, PrivateKey, Rsa
+from modmill.engines.rsa.rsa import BITS, EXPONENT_BITS, Engine, PrivateKey, Rsa, checked_by
 from modmill.numbers.primes import is_prime
 from modmill.numbers.shown import shortened
 
@@ -75,7 +75,13 @@ def candidate(bits: int, e: int, p: int, other: int = 0) -> bool:
 
 def probable_prime(engine: Engine, w: int, rounds: int, below: Callable[[int], int]) -> bool:
     """Whether an odd number w > 4 passes ``rounds`` rounds of Miller-Rabin with random bases; the engine computes the
-    powers. One round runs first, because it excludes nearly every composite number."""
+    powers. One round runs first, because it excludes nearly every composite number. Raises UnsupportedError for an engine
+    that checks powers, because those of this test have no inverse exponent."""
+    if checked_by(engine):
+        raise UnsupportedError(
+            "this engine was built with --check-result and computes only powers of RSA keys, not those of a test of "
+            "primes: make keys with an engine without it"
+        )
     a = ((w - 1) & -(w - 1)).bit_length() - 1
     m = (w - 1) >> a
     for count in (1, rounds - 1):

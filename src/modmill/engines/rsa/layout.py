@@ -74,7 +74,7 @@ class PowerLayout(MicrocodeLayout):
                 raise UnsupportedError(
                     f"this modulus needs {power.subtractions} subtractions of p at the end; the engine has {times}"
                 )
-            made[k] = replace(power.instructions(self.distance), results=results)
+            made[k] = replace(power.instructions(self.distance), results=results, checks=self.programs[k].checks)
         return made
 
     def power_job(self, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:

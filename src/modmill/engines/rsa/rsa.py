@@ -46,6 +46,21 @@ def engine_width(bits: int, crt: bool) -> int:
     return -(-bits // 2) if crt else bits
 
 
+def require_public(e: int) -> None:
+    """Raise UnsupportedError for a public exponent that is not odd or not in [3, 2^256)."""
+    if e % 2 == 0 or e < 3 or e.bit_length() > EXPONENT_BITS:
+        got = e if e.bit_length() <= EXPONENT_BITS else f"{e.bit_length()} bits"
+        raise UnsupportedError(
+            f"the public exponent must be odd, at least 3 and of at most {EXPONENT_BITS} bits, got {got}"
+        )
+
+
+def checked_by(engine: Engine) -> int:
+    """The public exponent with which an engine checks powers with secret exponents before it releases them, 0 if it does
+    not: then it computes any power."""
+    return getattr(engine, "checked_by", 0)
+
+
 @dataclass(frozen=True)
 class PublicKey:
     """An odd modulus n of 1024 to 4096 bits and an odd public exponent e in [3, 2^256). Raises UnsupportedError for
@@ -59,11 +74,7 @@ class PublicKey:
             raise UnsupportedError("the RSA modulus is even: it must be a product of two odd primes")
         if self.n.bit_length() not in BITS:
             raise UnsupportedError(f"the RSA modulus must have {BITS[0]} to {BITS[-1]} bits, got {self.n.bit_length()}")
-        if self.e % 2 == 0 or self.e < 3 or self.e.bit_length() > EXPONENT_BITS:
-            got = self.e if self.e.bit_length() <= EXPONENT_BITS else f"{self.e.bit_length()} bits"
-            raise UnsupportedError(
-                f"the public exponent must be odd, at least 3 and of at most {EXPONENT_BITS} bits, got {got}"
-            )
+        require_public(self.e)
 
     @property
     def bits(self) -> int:
@@ -168,8 +179,11 @@ class Rsa:
 
     def private(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
         """x^d mod n for each number; the public operation checks each before any is released. Raises UnsupportedError
-        for a number outside [0, n), Fault if a check fails: then no result is released."""
+        for a number outside [0, n) and an engine that checks by another public exponent, Fault if a check fails: then
+        no result is released."""
         require_range(numbers, key.n, f"a number must be in [0, n), n of {key.bits} bits")
+        if (e := checked_by(self.engine)) not in (0, key.e):
+            raise UnsupportedError(f"this engine checks its results by the public exponent {e}; the key has {key.e}")
         factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
         hiding = self.engine.public(key.n, factors, key.e) if self.blind_message else factors
         hidden = [x * r % key.n for x, r in zip(numbers, hiding, strict=True)]

@@ -51,6 +51,9 @@ class PowerProof:
                 ("exponent", "the digits make the exponent, for all exponents of the length", self._digits),
                 ("result", "the result is the last power, mod p", self._result),
             ]
+        if self._made.check is not None:
+            what = f"the number that must be the base is the result to the power of {self._made.check_exponent}, mod p"
+            checks.append(("check", what, self._check))
         checks.append(("constants", "the constants are 1, R^2 mod p and R mod p", self._constants))
         found = []
         for part, theorem, check in checks:
@@ -122,6 +125,14 @@ class PowerProof:
     def _result(self) -> list[str]:
         held, digits = self._from_any("after")
         return self._answers(held, self._held(self._made.result)) if not digits else ["digits after the loop"]
+
+    def _check(self) -> list[str]:
+        """After the last pass: what the result is, is the theorem of the part of the result."""
+        held, _ = self._from_any("after")
+        ((result, _),), ((check, _),) = self._program.results, self._program.checks
+        wanted = (held[False, result] * self._f**-1) ** self._made.check_exponent * self._f
+        found = [] if held[False, check] == wanted else ["the check is another power of the result"]
+        return found if self._program.matched else [*found, "the check is not compared with the base"]
 
     def _lengths(self, each: int) -> list[str]:
         """Shorter exponents: a job has as many passes as its digits need, and the digits have all bits."""

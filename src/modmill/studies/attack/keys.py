@@ -27,9 +27,10 @@ from modmill.cores.multiplier.folder import load
 from modmill.cores.multiplier.operands import port
 from modmill.cores.rsa import machine as rsa
 from modmill.cores.rsa.circuit import read_any
+from modmill.cores.rsa.pairs import prime_for
 from modmill.engines.ecc.blinding import Ecc, ReferenceEngine, Run, scalar_bits
 from modmill.flow.simulate import patience, widths
-from modmill.numbers.primes import is_prime, prev_prime
+from modmill.numbers.primes import prev_prime
 from modmill.studies.attack.traces import Bench, Stream
 
 Word = tuple[int, ...]
@@ -145,12 +146,17 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
 def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int) -> Subject:
     """With ``blind``, exponents are k + r q, r of ``blind`` bits, and the modulus is a prime p with q | p - 1: so the
     order of the bases is q, which has few bits, where an RSA key has p - 1."""
+    if engine.checked_by:
+        raise UnsupportedError(
+            "an engine with --check-result releases no power by a random exponent: test the same engine without it; "
+            "the check reads no digit of an exponent"
+        )
     bits = exponent_bits or min(rsa.SHORT, engine.exponent_bits - blind)
     if not max(1, 2 * bool(blind)) <= bits <= engine.exponent_bits - blind:
         least, most = max(1, 2 * bool(blind)), engine.exponent_bits - blind
         raise UnsupportedError(f"exponents of this engine have {least} to {most} bits beside the blinding, not {bits}")
     q = prev_prime(1 << bits) if blind else 0
-    fitted = engine.at(_prime(engine.fitted.p.bit_length(), q)) if blind else engine.fitted
+    fitted = engine.at(prime_for(engine.fitted.p.bit_length(), q)) if blind else engine.fitted
     p = fitted.p
 
     def draw(keys: Sequence[int], rnd: random.Random) -> Case:
@@ -164,15 +170,6 @@ def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int) -> Subject:
     keys = partial(_several, engine.results, q or 1 << bits)
     about = {"blind_exponent": blind} if blind else {}
     return _engine(engine, setup, engine.layout.answer_words(0), keys, draw, what, about)
-
-
-def _prime(bits: int, q: int) -> int:
-    """The largest prime p of ``bits`` bits with q | p - 1. Raises UnsupportedError if there is none."""
-    step = 2 * q
-    for p in range(((1 << bits) - 2) // step * step + 1, 1 << bits - 1, -step):
-        if is_prime(p):
-            return p
-    raise UnsupportedError(f"no prime of {bits} bits is 1 modulo {q}: exponents must be shorter")
 
 
 def _several(count: int, end: int, rnd: random.Random) -> list[int]:

@@ -16,7 +16,10 @@ from modmill.cores.ecc.samples import drawn, expected
 from modmill.cores.folder import kind_of
 from modmill.cores.rsa import machine as rsa
 from modmill.cores.rsa.circuit import read_any
+from modmill.cores.rsa.pairs import prime_for
+from modmill.design import DesignInstance
 from modmill.flow.tools import ToolError
+from modmill.numbers.primes import prev_prime
 from modmill.numbers.shown import shortened
 from modmill.studies.attack.faults import Attacked
 
@@ -86,6 +89,20 @@ def read(folder: Path, name: str = "", exponent_bits: int = 0, seed: int = 1) ->
     p, bits = engine.fitted.p, exponent_bits or min(rsa.SHORT, engine.exponent_bits)
     if not 1 <= bits <= engine.exponent_bits:
         raise UnsupportedError(f"exponents of this engine have 1 to {engine.exponent_bits} bits, not {bits}")
-    powers = [(rnd.randrange(2, p - 1), rnd.getrandbits(bits)) for _ in range(engine.results)]
-    job = engine.message(p, 0, bits, powers)
-    return Operation(engine, engine.setting(engine.fitted), job, f"powers, exponents of {bits} bits")
+    fitted, what = engine.fitted, f"powers, exponents of {bits} bits"
+    if engine.checked_by:
+        fitted, powers = _inverses(engine, bits, rnd)
+    else:
+        powers = [(rnd.randrange(2, p - 1), rnd.getrandbits(bits)) for _ in range(engine.results)]
+    return Operation(engine, engine.setting(fitted), engine.message(fitted.p, 0, bits, powers), what)
+
+
+def _inverses(engine: rsa.EngineCore, bits: int, rnd: random.Random) -> tuple[DesignInstance, list[tuple[int, int]]]:
+    """A modulus, and a base and exponent of each thread, for an engine that checks powers. Where it loads its modulus
+    and exponents are short, this is a prime p with a prime q | p - 1 of ``bits`` bits, which is the order of the bases.
+    """
+    fitted, order, length = engine.fitted, 0, engine.fitted.p.bit_length()
+    if engine.contract.load and 3 < bits < length - 3:
+        order = next(q for q in (prev_prime(1 << bits), prev_prime(prev_prime(1 << bits))) if engine.checked_by % q)
+        fitted = engine.at(prime_for(length, order))
+    return fitted, [engine.drawn(rnd, fitted.p, bits, order) for _ in range(engine.results)]
