@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from modmill.buses.calls import FIRST_ERROR, words_for
 from modmill.buses.device import WORD
 from modmill.contract import Contract
+from modmill.engines.machine.layout import words_of
 from modmill.engines.rsa.rsa import EXPONENT_BITS
 
 ERRORS = (
@@ -70,6 +71,7 @@ class PowerCalls:
     Gray code, digits of a pass of the loop. ``digit_bits``: distance of two digits in a word; ``per_word``: digits of a
     word. ``rounds``: multiples of the modulus in SETUP. ``key_words``: words of SETUP for a word of stream k.
     ``constants``: names of the numbers at the end of SETUP. ``most_words``: words of the longest message or answer.
+    ``checked_by``: the public exponent with which the engine checks its results, 0 for none.
     """
 
     bits: int
@@ -86,6 +88,7 @@ class PowerCalls:
     loading: Loading
     constants: tuple[str, ...]
     most_words: int
+    checked_by: int = 0
 
     TEMPLATES: ClassVar[tuple[str, str]] = ("powers.h.j2", "powers.c.j2")
     ABOUT: ClassVar[str] = "modular powers, and RSA"
@@ -122,6 +125,11 @@ class PowerCalls:
     def public_words(self) -> int:
         """Words of a public exponent."""
         return words_for(EXPONENT_BITS)
+
+    @property
+    def checked_words(self) -> str:
+        """The words of the exponent of the check, in C."""
+        return ", ".join(f"{word:#x}u" for word in words_of(self.checked_by, self.public_words, WORD))
 
     @property
     def blind(self) -> int:

@@ -48,8 +48,8 @@ SHORT = 48
 
 
 def uniform(method: str, window: int, converted: bool, check: int = 0) -> PowerProgram:
-    """The program for secret exponents; ``converted`` as in `fixed_window`. ``check``: the exponent with which it checks
-    its result, 0 for none. Raises UnsupportedError for an unknown method, and for a window out of range."""
+    """The program for secret exponents; ``converted`` as in `fixed_window`. ``check``: the exponent with which it
+    checks its result, 0 for none. Raises UnsupportedError for an unknown method, and for a window out of range."""
     if method not in METHODS:
         raise UnsupportedError(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
     made = ladder(converted) if method == "ladder" else fixed_window(window, converted)
@@ -62,8 +62,8 @@ class EngineCore(BuiltEngine):
 
     Program 0 is for secret exponents of up to ``bits`` bits (0: the length of the modulus), program 1 for the
     exponent 65537. ``method``: of `METHODS`. ``window``: bits of a digit. ``native``: whether numbers stay in the
-    design's own slot machine, if it has one and ``io`` is native. ``public_exponent``: the exponent with which program 0
-    checks its result, if ``check_result``; then it is for inverses of this exponent only. Other options as in
+    design's own slot machine, if it has one and ``io`` is native. ``public_exponent``: the exponent with which program
+    0 checks its result, if ``check_result``; then it is for inverses of this exponent only. Other options as in
     `BuiltEngine`. Raises UnsupportedError as that does, and for a public exponent without a check or out of range.
     """
 
@@ -180,6 +180,7 @@ class EngineCore(BuiltEngine):
         return PowerCalls(
             bits, self.exponent_bits, lay.number_words, self.cores * lay.threads, program.window, program.gray, each,
             lay.digit_bits, lay.per_word, max(1, lay.rounds), lay.key_words, found, lay.numbers_of_modulus, most,
+            self.checked_by,
         )  # fmt: skip
 
     def messages_for_bus(self) -> Iterator[Message]:

@@ -47,8 +47,21 @@ each of them."""
 |---|---|---|---|---|---|---|---|
 {programs}
 
+{_check(record)}\
 Digits of a window program are those of the exponent e in base 2^w, the highest first; digits of the ladder are the bits
 of e xor 2 e. Shorter exponents need fewer passes and digits. `cycles`: from the last word of a job to the first word of
 its powers, the same for all exponents and bases of a length.
 {waiting(record)}`vectors.json` has messages with their answers.
+"""
+
+
+def _check(record: Mapping[str, Any]) -> str:
+    """The paragraph on the check of a result; empty without one."""
+    e = next((p["checked_by"] for p in record["programs"] if "checked_by" in p), 0)
+    if not e:
+        return ""
+    return f"""Command 1 checks its powers: before a power s of x leaves, s^{e} must be x. If it is not, `o_alarm` rises
+and stays until the reset, and only words 0 leave. So exponents must be inverses of {e} modulo the order of the base, as
+d mod (p - 1) and d + k (p - 1) of an RSA key are, and a base must be below the modulus. Command 2 is not checked.
+
 """

@@ -75,8 +75,8 @@ def candidate(bits: int, e: int, p: int, other: int = 0) -> bool:
 
 def probable_prime(engine: Engine, w: int, rounds: int, below: Callable[[int], int]) -> bool:
     """Whether an odd number w > 4 passes ``rounds`` rounds of Miller-Rabin with random bases; the engine computes the
-    powers. One round runs first, because it excludes nearly every composite number. Raises UnsupportedError for an engine
-    that checks powers, because those of this test have no inverse exponent."""
+    powers. One round runs first, because it excludes nearly every composite number. Raises UnsupportedError for an
+    engine that checks powers, because the exponents of this test are no inverses."""
     if checked_by(engine):
         raise UnsupportedError(
             "this engine was built with --check-result and computes only powers of RSA keys, not those of a test of "

@@ -56,8 +56,8 @@ def require_public(e: int) -> None:
 
 
 def checked_by(engine: Engine) -> int:
-    """The public exponent with which an engine checks powers with secret exponents before it releases them, 0 if it does
-    not: then it computes any power."""
+    """The public exponent with which an engine checks powers with secret exponents before it releases them, 0 if it
+    does not: then it computes any power."""
     return getattr(engine, "checked_by", 0)
 
 
