@@ -205,8 +205,8 @@ def checked(made: PowerProgram, exponent: int = PUBLIC) -> PowerProgram:
     result itself, which must be the base. ``made``: of `fixed_window` or `ladder`.
 
     It is the base if the exponent of the run is an inverse of ``exponent`` modulo the order of the base, as that of an
-    RSA key is. Products: those of `left_to_right`. The numbers stand in the first two slots, which no product reads
-    after the loop, so that the program needs no slot more.
+    RSA key is. Products besides those of ``made``: those of `left_to_right`. The numbers stand in the first two slots,
+    which are free after the result is written, so that the program needs no slot more.
     """
     chain = left_to_right(exponent, converted="square" in made.constants)
     slots = (made.result, 0, 1)  # of the base, and of the numbers of the chain
@@ -214,7 +214,8 @@ def checked(made: PowerProgram, exponent: int = PUBLIC) -> PowerProgram:
     def moved(address: OperandAddress) -> OperandAddress:
         return address if address.shared else OperandAddress(slots[address.number])
 
-    after = (_instruction(*map(moved, (task.destination, *task.reads))) for step in chain.before for task in step.tasks)
+    tasks = (task for step in chain.before for task in step.tasks)
+    after = (_instruction(moved(task.destination), moved(task.a), moved(task.b)) for task in tasks)
     return replace(
         made, name=f"{made.name}-checked", after=(*made.after, *after), check=slots[chain.result],
         check_exponent=exponent,
