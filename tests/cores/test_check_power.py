@@ -33,6 +33,7 @@ from modmill.engines.theorem.power_programs import PowerProof
 from modmill.flow.tools import ToolError
 from modmill.proofs.netlist import Netlist
 from modmill.studies.attack.campaign import run as campaign
+from modmill.studies.attack.keys import read as subject
 from modmill.studies.attack.operation import read as operation
 
 P = 2**64 - 59
@@ -268,3 +269,14 @@ def test_fewer_wrong_powers_are_released(tmp_path, checking):
         report = campaign(replace(attacked, engine=core), 1000, name=which)
         counts[which] = sum(outcome == "released" for _, outcome in report.outcomes)
     assert 0 < 5 * counts["on"] < counts["off"]
+
+
+def test_attacks_know_the_check(checking, tmp_path):
+    """Faults meet exponents of the given length and bases of their order; leakage by random exponents is refused."""
+    attacked = operation(checking.write(tmp_path / "loaded", "x"), exponent_bits=16)
+    assert attacked.job.p % 65521 == 1 and attacked.job.p.bit_length() == 64
+    assert [set(powers) <= {0, 1} for powers in attacked.job.results] == [False, False]
+    built_in = operation(made("plain").write(tmp_path / "built-in", "x"))
+    assert built_in.job.p == P and len(set(built_in.job.results)) > 1
+    with pytest.raises(UnsupportedError, match="releases no power by a random exponent"):
+        subject(tmp_path / "loaded")

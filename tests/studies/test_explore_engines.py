@@ -101,5 +101,9 @@ def test_every_kind_of_choice_is_drawn():
     assert all(case.line.startswith(f"{name}(") for case, name in zip(cases, names, strict=True))
     shapes = [dict(case.arguments)["shape"] for case in cases if case.curve]
     assert {shape.endomorphism for shape in shapes} == {shape.joint for shape in shapes} == {False, True}
+    checked = [case for case in cases if dict(case.arguments).get("check_result")]
+    assert {case.curve is None for case in checked} == {False, True} and {
+        dict(case.arguments).get("public_exponent", 65537) for case in checked
+    } > {65537}
     circuits = [case for case in cases if case.circuit]
     assert len({dict(case.arguments)["word"] for case in circuits}) > 3 and len({case.design for case in circuits}) == 3

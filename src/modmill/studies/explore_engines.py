@@ -38,6 +38,7 @@ from modmill.design import Design, Setting
 from modmill.designs import DESIGNS
 from modmill.engines.ecc.endomorphism import endomorphism
 from modmill.engines.ecc.point_engine import OPERATIONS, Shape
+from modmill.engines.rsa.exponentiation import PUBLIC
 from modmill.numbers.curves.affine import Affine, Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.primes import next_prime, square_root
 
@@ -59,6 +60,8 @@ LOCKSTEP = 6
 """One engine in this number stands twice, in lockstep."""
 CHECKED = 3
 """One engine in this number has checks of its results."""
+EXPONENTS = (PUBLIC, PUBLIC, 3, 17, (1 << 40) + 1)
+"""Public exponents of checks of powers."""
 RANDOM = 3
 """One engine for a curve in this number has a port for random words."""
 FAILURES = ("failed", "crash", "slow", "message")
@@ -212,7 +215,7 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
         ("io", rnd.choice(("native", "native", _binary(design, p)))),
         ("native", bool(rnd.randrange(4))),
         *_common(rnd, small or bits > 200),
-        *([("check_result", True)] if rnd.randrange(CHECKED) == 0 else []),
+        *([("check_result", True), ("public_exponent", rnd.choice(EXPONENTS))] if rnd.randrange(CHECKED) == 0 else []),
     ]
     return EngineCase("rsa", design.name, (*given, *options), _settings(rnd, design, p))
 
