@@ -8,11 +8,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from calls_bench import Powers, simulated
+from calls_bench import Powers, compiles_for_rv32i, simulated
 from command import refused
 from test_check_result import unchecked
 from test_engine_proof import planted
-from test_power_calls import key
+from test_power_calls import WRONG_KEY, key
 
 from marks import long
 from modmill.buses.adapters import find_bus
@@ -248,9 +248,11 @@ def test_a_memory_that_zeroise_does_not_reach_is_seen():
 
 
 def test_the_calls_in_c(tmp_path):
-    """A private operation with blinding, and the error ALARM for a power by another exponent."""
+    """A private operation with blinding, a key with another e, and the error ALARM for a power by another exponent."""
     core, rnd = made("ladder", bus="wishbone", bits=96), random.Random(8)
     powers, numbers = simulated(core, tmp_path, Powers), key(64, rnd)
+    compiles_for_rv32i(tmp_path, "engine")
+    assert powers.key(key(64, rnd, 3))[0] == WRONG_KEY
     _, made_key = powers.key(numbers)
     x = rnd.randrange(numbers["n"])
     error, found = powers.private(made_key, x, rnd.randbytes(powers.c.random_bytes))
