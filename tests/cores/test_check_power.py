@@ -22,6 +22,7 @@ from modmill.contract import ALARM, Fault, UnsupportedError
 from modmill.cores.behind_bus import bus_faults
 from modmill.cores.proofs.engine_proof import machine_time
 from modmill.cores.proofs.engine_theorem import parts
+from modmill.cores.rsa.check import check_engine
 from modmill.cores.rsa.circuit import circuit_engine
 from modmill.cores.rsa.engine import Stored
 from modmill.cores.rsa.machine import EngineCore, engine
@@ -201,7 +202,7 @@ class Small(PrivateKey):
 
 
 @pytest.mark.long
-def test_several_machines_and_lockstep(checking):
+def test_several_machines_and_lockstep(checking, tmp_path):
     two = made(cores=2)
     pairs = right(two, 8)
     wrong = [(pairs[0][0], pairs[0][1] ^ 1), *pairs[1:]]
@@ -212,6 +213,8 @@ def test_several_machines_and_lockstep(checking):
     assert pair.simulate(pair.fitted, 0, pairs).powers == powers
     with pytest.raises(ToolError, match="0 of"):
         pair.simulate(pair.fitted, 0, wrong)
+    both = made(cores=2, lockstep=True)  # an alarm of the state at power-up would stay
+    assert check_engine(both.write(tmp_path / "both", "x")).failures == []
 
 
 @pytest.mark.long

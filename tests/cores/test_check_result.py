@@ -13,6 +13,7 @@ from modmill.buses.adapters import find_bus
 from modmill.buses.files import bus_texts
 from modmill.contract import ALARM, UnsupportedError
 from modmill.cores.behind_bus import bus_faults
+from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.engine import interpreted
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.ecc.samples import sample
@@ -81,7 +82,7 @@ def test_residues_are_refused():
 
 
 @pytest.mark.long
-def test_several_machines_and_lockstep():
+def test_several_machines_and_lockstep(tmp_path):
     two = made(cores=2)
     pairs = sample(CURVE, "multiply", two.bits, 5)
     runs, results = [run for run, _ in pairs], [found for _, found in pairs]
@@ -93,6 +94,7 @@ def test_several_machines_and_lockstep():
     assert pair.simulate("multiply", runs[:2]).results == results[:2]
     with pytest.raises(ToolError, match="0 of"):
         pair.simulate("multiply", [OFF])
+    assert check_ecc(made(cores=2, lockstep=True).write(tmp_path / "both", "x")).failures == []
 
 
 @pytest.mark.long

@@ -301,7 +301,7 @@ def assembled(
         return machine(top)
     router = emitted(Router(of.machines, of.word), f"{top}_router")
     text = machine(f"{top}_core")
-    at_once = power_up > 1 or random  # machines of an arbitrary state take no random words
+    at_once = power_up > 1 or random or bool(alarm)  # in arbitrary states machines take no random words, raise no alarm
     return joined(
         router, text, top=top, machines=of.machines, word=of.word, at_once=at_once, alarm=alarm, random=random
     )
@@ -356,8 +356,8 @@ def joined(
     """Verilog of a module ``top`` that connects a router, module ``top``_router, and machines, module ``top``_core.
 
     ``at_once``: the reset also reaches every machine in its first cycle. Machines need this if random contents of
-    registers at power-up could change their constants before the router's reset arrives. ``alarm``, ``random``: as of
-    `assembled`.
+    registers at power-up could change their constants, or be an alarm, before the router's reset arrives. ``alarm``,
+    ``random``: as of `assembled`.
     """
     reset, more = "rst | " if at_once else "", f", {alarm}" if alarm else ""
     shared = SharedRandom(machines, "c{}_random") if random else None
