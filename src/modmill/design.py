@@ -229,6 +229,18 @@ class DesignInstance(ABC):
         """The same core with another modulus loaded. Raises UnsupportedError if the core cannot load it."""
         raise UnsupportedError("the modulus of this core is built in; only a core with a loaded modulus takes another")
 
+    @property
+    def choices(self) -> int:
+        """Number of choices of bases that can be loaded with the modulus; 1 if they are built in."""
+        return 1
+
+    def choose(self, choice: int) -> DesignInstance:
+        """The same core with other bases loaded, a number below `choices`: the same products, with another factor and
+        other constants. Raises UnsupportedError for another number."""
+        if not 0 <= choice < self.choices:
+            raise UnsupportedError(f"a choice of bases of this core is below {self.choices}, not {shortened(choice)}")
+        return self
+
     def others(self) -> list[DesignInstance]:
         """The same core with edge moduli loaded: all bits set, only the first and last bit set, and a small modulus."""
         if self.load is None:

@@ -48,15 +48,22 @@ class Tables:
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants in the block RAMs of the rowers, at the addresses of `Shape.address`, below the products' words."""
+    """The constants in the block RAMs of the rowers, at the addresses of `Shape.address`, below the products' words.
+
+    ``exchanged``: of a shape with loaded bases, whether the two moduli of each channel have changed places.
+    """
 
     p: Program
     tables: Tables
+    exchanged: Sequence[bool] = ()
 
     @cached_property
     def modulus_addresses(self) -> list[int]:
-        """Addresses of the constants that depend on the modulus."""
+        """Addresses of the constants that depend on the modulus; with loaded bases of all, and before them one for the
+        bits of the channels, which go to a register and are overwritten."""
         shape = self.p.shape
+        if shape.either:
+            return [0, *range(shape.constants)]
         xi = [shape.address(op) for op in shape.of(Kind.MULTIPLY) if op.table == "xi"]
         first = [op for op in shape.of(Kind.TERMS) if op.extension == 1]
         return [*xi, *(shape.address(op, step) for op in first for step in range(shape.steps))]
@@ -64,10 +71,17 @@ class Constants:
     def modulus_words(self) -> list[int]:
         """The constants that depend on the modulus, as words of stream k, in the order of `modulus_addresses`.
 
-        A word has w bits for each rower, rower 0 in the least significant bits, that of a check in the most.
+        A word has w bits for each rower, rower 0 in the least significant bits, that of a check in the most. With
+        loaded bases the first word has a bit for each channel of a rower, set if its moduli have changed places.
         """
-        w, contents = self.p.shape.w, self.contents()
-        return [sum(words[k] << (w * i) for i, words in enumerate(contents)) for k in self.modulus_addresses]
+        shape, contents = self.p.shape, self.contents()
+        rows = [[words[k] for words in contents] for k in self.modulus_addresses]
+        if shape.either:
+            rows[0] = [
+                sum(self.exchanged[shape.channel(i, k)] << k for k in range(shape.channels_per_rower))
+                for i in range(shape.rowers)
+            ]
+        return [sum(word << (shape.w * i) for i, word in enumerate(row)) for row in rows]
 
     def contents(self, *, blank: bool = False) -> list[list[int]]:
         """The constants of every rower, by address. ``blank``: 0 for those that depend on the modulus."""

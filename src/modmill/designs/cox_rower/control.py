@@ -37,6 +37,7 @@ class Word(data.StructLayout):
             "base": (2 * channels_per_rower - 1).bit_length(),  # modulus of the fold: of the rower's a_i, b_i
             "wait": 1, "hat": 1, "hat_first": 1, "load": 1,
             "out_w": channels_per_rower, "out_zeta": channels_per_rower,  # one bit for each channel
+            **({"bases": 1} if shape.either else {}),  # the word from outside exchanges moduli
         })  # fmt: skip
 
 
@@ -192,7 +193,8 @@ class Control:
         """Write words of stream k to ``addresses`` in all rowers, one word in each period.
 
         A word is written in a cycle of the period in which no product uses the port, and ``ready`` is set when the
-        rowers read it. The first word waits for ``idle``; ``loading`` is set from then until the last word.
+        rowers read it. The first word waits for ``idle``; ``loading`` is set from then until the last word. With loaded
+        bases the first word exchanges moduli.
         """
         interval = self.program.interval
         busy = set(self.fields["word"]) | {(k + 1) % interval for k in self.fields["source"]}
@@ -212,6 +214,8 @@ class Control:
         self.fields["word"][spare] = target
         self.fields["write"][spare] = writing
         self.fields["outside"][spare] = 1
+        if self.program.shape.either:
+            self.fields["bases"][spare] = writing & (index == 0)
         self.fields["source"][(spare - 1) % interval] = self.word.modulus_source
         taken = Signal()
         m.d.sync += taken.eq((self._phase == (spare + TREE - 1) % interval) & writing)

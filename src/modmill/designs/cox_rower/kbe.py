@@ -71,7 +71,8 @@ class Params:
     """A base pair with the proof that it suffices for p.
 
     ``channels_per_rower``: the number of channels of each base that a rower serves. ``block``: the DSP block that the
-    multipliers are tiled to. ``checked``: with the redundant modulus 2^w.
+    multipliers are tiled to. ``checked``: with the redundant modulus 2^w. ``exchanged``: with loaded bases, whether the
+    moduli of each channel have changed places; else empty.
     """
 
     pair: BasePair
@@ -79,6 +80,7 @@ class Params:
     channels_per_rower: int = 1
     block: DspBlock = DSP18
     checked: bool = False
+    exchanged: tuple[bool, ...] = ()
 
     @property
     def a(self) -> Base:
@@ -103,11 +105,24 @@ class Params:
     @cached_property
     def shape(self) -> Shape:
         """The structure of the machine."""
-        rowers = self.pair.n // self.channels_per_rower
-        u = tuple((*self.a.u[i::rowers], *self.b.u[i::rowers]) for i in range(rowers))
+        rowers, either = self.pair.n // self.channels_per_rower, bool(self.exchanged)
+        home = self.choose(0).pair if either else self.pair
+        u = tuple((*home.a.u[i::rowers], *home.b.u[i::rowers]) for i in range(rowers))
         return Shape(
-            self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset, block=self.block, checked=self.checked
-        )
+            self.pair.w, self.pair.columns, u, self.proof.t, self.proof.offset, block=self.block, checked=self.checked,
+            either=either,
+        )  # fmt: skip
+
+    def choose(self, choice: int) -> Params:
+        """The same machine with other bases: the moduli of channel k change places if bit k of ``choice`` is set.
+
+        ``pair`` of choice 0 stands in the machine. The bounds of the proof are the same for every choice.
+        """
+        exchanged = tuple(bool(choice >> k & 1) for k in range(self.pair.n))
+        channels = zip(self.a.moduli, self.b.moduli, self.exchanged, exchanged, strict=True)
+        a, b = zip(*((x, y) if was == now else (y, x) for x, y, was, now in channels), strict=True)
+        pair = BasePair(Base(self.a.w, a), Base(self.a.w, b), self.pair.columns)
+        return replace(self, pair=pair, proof=replace(self.proof, pair=pair), exchanged=exchanged)
 
 
 def tables(p: int, q: Params, *, plain: bool) -> Tables:
@@ -163,6 +178,27 @@ class RnsMontgomery(DesignInstance):
         self.p, self.params, self.settings = p, params, settings
         self.loadable = bool(settings.get("loadable"))
         self.bits = bits or p.bit_length()
+        if params.exchanged:
+            self.forms = ("native",)  # the conversions of the others have their moduli built in
+
+    @property
+    def choices(self) -> int:
+        return 1 << len(self.params.exchanged)
+
+    def choose(self, choice: int) -> RnsMontgomery:
+        super().choose(choice)
+        params = self.params.choose(choice) if self.params.exchanged else self.params
+        return RnsMontgomery(self.p, params, self.settings, self.bits)
+
+    def others(self) -> list[DesignInstance]:
+        """The edge moduli, and with loaded bases some other bases: all channels exchanged, the first one, and random
+        ones, for this modulus and for the edge moduli."""
+        found, last = super().others(), self.choices - 1
+        if not last:
+            return found
+        rnd = random.Random(1)
+        own = [self.choose(choice) for choice in dict.fromkeys((last, 1, rnd.randrange(last)))]
+        return [*(other.choose(rnd.randrange(last + 1)) for other in found), *own]
 
     @cached_property
     def program(self) -> Program:
@@ -209,7 +245,7 @@ class RnsMontgomery(DesignInstance):
 
     @property
     def gain(self) -> Fraction:
-        return Fraction(self.p, self.params.a.M)
+        return Fraction(self.p, self.params.proof.loop.a.M)
 
     @cached_property
     def cost(self) -> Cost:
@@ -235,7 +271,7 @@ class RnsMontgomery(DesignInstance):
             words = form.unpack(number)
             for side, k in product((0, 1), range(shape.channels_per_rower)):
                 inputs[Value(letter + "ab"[side], k)] = [words[own[side][k]] for own in places]
-        model = Model(shape, self._tables, q.cox, None if others else self.program)
+        model = Model(shape, self._tables, q.cox, None if others else self.program, q.exchanged)
         held: dict[Value, list[int]] = {}
         for op, unit, number, made in model.run(inputs):
             held[op.result] = made
@@ -262,10 +298,11 @@ class RnsMontgomery(DesignInstance):
                 f"the slot machine needs a rower for every channel: {self.params.a.n}, not {self.params.shape.rowers}"
             )
         plan = placed(replace(self.params.shape, numbered=True), self.settings["interval"], loadable=self.loadable)
-        return CoxSlots(plan, self._tables, numbers, loadable=self.loadable)
+        return CoxSlots(plan, self._tables, numbers, loadable=self.loadable, exchanged=self.params.exchanged)
 
     def component(self, *, scaled: bool = False) -> CoxRower:
-        return CoxRower(self.program, self.tables(plain=scaled), loadable=self.loadable)
+        tables, exchanged = self.tables(plain=scaled), self.params.exchanged
+        return CoxRower(self.program, tables, loadable=self.loadable, exchanged=exchanged)
 
     @property
     def load(self) -> Load | None:
@@ -281,7 +318,7 @@ class RnsMontgomery(DesignInstance):
         if p < 3 or p % 2 == 0:
             raise UnsupportedError(f"the modulus must be odd and at least 3, got {shortened(p)}")
         try:
-            proof = sufficiency(self.params.pair, p, t=self.params.proof.t).require()
+            proof = replace(self.params.proof, p=p).require()
         except ValueError as error:
             raise UnsupportedError(f"the bases of this core do not serve {shortened(p)}: {error}") from error
         return RnsMontgomery(p, replace(self.params, proof=proof), self.settings, self.bits)
@@ -359,37 +396,49 @@ class RnsMontgomery(DesignInstance):
             ("one product alone", f"first to last multiplication {plan.last_slot + 1} cycles"),
             *([("check", f"modulo 2^{shape.w}, by one rower more")] if shape.checked else []),
             *([("modulus", f"loaded: {len(self.load.words)} words, {self.load.cycles} cycles")] if self.load else []),
+            *([("bases", self._shown_bases(self.load))] if q.exchanged and self.load else []),
         ]  # fmt: skip
+
+    def _shown_bases(self, load: Load) -> str:
+        """The choices of bases, and the size of the constants of one of them and of all."""
+        size = len(load.words) * load.width
+        return (
+            f"loaded with the modulus: 2^{self.params.a.n} choices, with the same bounds and cycles, of {size:,} bits "
+            f"each; all of them {approximate(size << self.params.a.n)} bits"
+        )
 
 
 def fit(
     p: int, columns: int, *, w: int, n: int, interval: int, rowers: int, moduli: str, dsp: str, loadable: bool,
-    check: bool = False,
+    check: bool = False, bases: str = "fixed",
 ) -> RnsMontgomery:  # fmt: skip
     """The instance for modulus ``p`` with the least n for which condition C4 holds, a multiple of ``rowers``.
 
     The moduli are those of `MODULI`. With ``loadable`` the bases are chosen for the largest prime as
-    wide as p, so they depend only on the width. Raises UnsupportedError if the settings do not fit together, and
-    ValueError if there are no such bases.
+    wide as p, so they depend only on the width. With ``bases`` loaded they suffice for all 2^n choices. Raises
+    UnsupportedError if the settings do not fit together, and ValueError if there are no such bases.
     """
+    either = bases == "loaded"
+    if either and not loadable:
+        raise UnsupportedError("bases=loaded needs loadable=true: the constants are loaded with the modulus")
     if rowers % columns:
         raise UnsupportedError(f"rowers must fill rows of {columns}, got rowers = {rowers}")
     if rowers and n % rowers:
         raise UnsupportedError(f"n must be a multiple of rowers, got n = {n} and rowers = {rowers}")
     served = prev_prime(1 << p.bit_length()) if loadable else p
-    pair, proof = _pair(served, columns, w, n, moduli)
+    pair, proof = _pair(served, columns, w, n, moduli, either)
     if rowers and pair.n % rowers:
-        pair, proof = _pair(served, columns, w, -(-pair.n // rowers) * rowers, moduli)
+        pair, proof = _pair(served, columns, w, -(-pair.n // rowers) * rowers, moduli, either)
     channels_per_rower = pair.n // rowers if rowers else 1
     alike = dealt_alike(pair, channels_per_rower)
-    better = sufficiency(alike, served)
+    better = sufficiency(alike, served, either=either)
     if better.holds:
         pair, proof = alike, better
     settings = {
         "w": w, "n": n, "interval": interval, "rowers": rowers, "moduli": moduli, "dsp": dsp, "loadable": loadable,
-        **({"check": True} if check else {}),
+        **({"check": True} if check else {}), **({"bases": bases} if either else {}),
     }  # fmt: skip
-    params = Params(pair, proof, channels_per_rower, BLOCKS[dsp], check)
+    params = Params(pair, proof, channels_per_rower, BLOCKS[dsp], check, (False,) * (pair.n * either))
     shape, fitted = params.shape, RnsMontgomery(served, params, settings)
     if memory_words(shape, LEAST_SLOTS) > BLOCK_WORDS:
         raise UnsupportedError(
@@ -420,13 +469,13 @@ MODULI: Mapping[str, tuple[Mapping[str, Any], ...]] = {
 """Arguments of `base_pair` for each choice of moduli; the next are taken where those before have none that suffice."""
 
 
-def _pair(p: int, columns: int, w: int, n: int, moduli: str) -> tuple[BasePair, Sufficiency]:
+def _pair(p: int, columns: int, w: int, n: int, moduli: str, either: bool) -> tuple[BasePair, Sufficiency]:
     """A pair of bases of ``n`` moduli, 0 for the fewest. Raises ValueError if there is none."""
     *first, last = MODULI[moduli]
     for how in first:
         with suppress(ValueError):
-            return base_pair(p, w, columns, n=n or None, even=False, **how)
-    return base_pair(p, w, columns, n=n or None, even=False, **last)
+            return base_pair(p, w, columns, n=n or None, even=False, either=either, **how)
+    return base_pair(p, w, columns, n=n or None, even=False, either=either, **last)
 
 
 def dealt_alike(pair: BasePair, channels_per_rower: int) -> BasePair:
@@ -455,7 +504,7 @@ SHARE_MAX = 4
 
 def fewest(p: int, settings: Mapping[str, Any]) -> int:
     """The fewest moduli in each base that suffice for p with these settings."""
-    given = {name: settings[name] for name in ("w", "moduli", "dsp", "loadable")}
+    given = {name: settings[name] for name in ("w", "moduli", "dsp", "loadable", "bases")}
     return fit(p, settings.get("columns", 1), n=0, interval=0, rowers=0, **given).params.pair.n
 
 
@@ -472,7 +521,7 @@ def interval_limits(p: int, settings: Mapping[str, Any]) -> tuple[int, int]:
     The search takes up to minutes if rowers serve several channels or n exceeds SEARCHED. Then the first limit is the
     number of multiplications, which may be slightly too small, and `fit` refuses an interval without a schedule.
     """
-    given = {name: settings[name] for name in ("w", "n", "rowers", "moduli", "dsp", "loadable")}
+    given = {name: settings[name] for name in ("w", "n", "rowers", "moduli", "dsp", "loadable", "bases")}
     shape = fit(p, settings.get("columns", 1), interval=0, **given).params.shape
     searched = shape.channels_per_rower == 1 and shape.n <= SEARCHED
     least = placed(shape, 0, loadable=settings["loadable"]).interval if searched else shape.least_interval
@@ -504,6 +553,10 @@ SETTINGS = (
     Setting("dsp", str, "18x18", "DSP block that multipliers are tiled to", tuple(BLOCKS)),
     Setting("loadable", bool, False, "load the modulus at run time, any of the same width"),
     Setting("check", bool, False, "compute every product modulo 2^w too, compare, and raise o_alarm if it differs"),
+    Setting(
+        "bases", str, "fixed", "loaded: load with the modulus which modulus of each channel is in A, and which in B; "
+        "only with loadable=true, and in the form native", ("fixed", "loaded"),
+    ),
 )  # fmt: skip
 
 DESIGNS = (

@@ -20,12 +20,14 @@ class Model:
     """Model of the machine of ``shape`` with the constants ``tables``; ``cox``: the cox of the second extension.
 
     ``program``: gives the order in which the ring brings its values; without it they come in the order of the rows.
+    ``exchanged``: as in `Constants`.
     """
 
     shape: Shape
     tables: Tables
     cox: Cox
     program: Program | None = None
+    exchanged: Sequence[bool] = ()
 
     def run(self, inputs: Mapping[Value, Sequence[int]]) -> Iterator[tuple[Operation, str, int, list[int]]]:
         """Yield what each operation leaves in registers: (operation, unit, number of its step on that unit, values).
@@ -107,7 +109,10 @@ class Model:
         The values must be below `folded_bound`; those of TERMS below ``shape.fold_bound``.
         """
         shape, made = self.shape, []
-        us = [shape.u_of(i)[op.over_b * shape.channels_per_rower + op.k] for i in shape.all_rowers]
+        places = shape.channels_per_rower
+        channels = (shape.channel(i, op.k) for i in shape.all_rowers)
+        second = [op.over_b ^ any(self.exchanged[k : k + 1]) for k in channels]
+        us = [shape.u_of(i)[s * places + op.k] for i, s in zip(shape.all_rowers, second, strict=True)]
         if not shape.loop:
             return [[reduce(x, shape.fold_bound, shape.w, u) for x, u in zip(values, us, strict=True)]]
         for _ in fold_entries(shape, op):

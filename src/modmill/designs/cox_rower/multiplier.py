@@ -125,7 +125,9 @@ class CoxRower(Multiplier):
 
     ``loadable``: stream k writes the constants of another modulus, one word for all rowers at a time, in the order of
     `modulus_words`. The first word waits until no product is in flight. One word is accepted in each interval, and no
-    operands until the last word. Cost: a multiplexer of one word in every rower.
+    operands until the last word. Cost: a multiplexer of one word in every rower. ``exchanged``: as in `Constants`; with
+    loaded bases all constants are loaded, which costs a bit more of the control word, and in every rower a register of
+    a bit for each of its channels and a gate for each bit that selects the modulus of the fold.
 
     A ``checked`` shape has one rower more, for the modulus 2^w, and the output o_alarm. The word of a number modulo 2^w
     is the last over A. Cost: that rower, and a comparison of two words.
@@ -133,8 +135,8 @@ class CoxRower(Multiplier):
 
     kept = ("row", "rower", "branch", "check_rower")
 
-    def __init__(self, p: Program, tables: Tables, *, loadable: bool = False) -> None:
-        self._program, self._constants, self._loadable = p, Constants(p, tables), loadable
+    def __init__(self, p: Program, tables: Tables, *, loadable: bool = False, exchanged: Sequence[bool] = ()) -> None:
+        self._program, self._constants, self._loadable = p, Constants(p, tables, exchanged), loadable
         shape = p.shape
         width, k = shape.number_words * shape.w, len(shape.all_rowers) * shape.w if loadable else 0
         super().__init__(width, width, width, period=p.interval, lead=p.lead, k=k, alarm=shape.checked)

@@ -37,6 +37,7 @@ class Rower(wiring.Component):
     ) -> None:
         self._shape, self._u, self._memory, self._depth, self._sources = shape, u, memory, depth, sources
         self._word = word
+        self.outside = Signal(shape.w, name="outside", reset_less=True)
         self.residue = Signal(shape.w, name="residue")
         self.total = Signal(bits(shape.sum_bound), name="total", reset_less=True)
         w = shape.w
@@ -72,7 +73,7 @@ class Rower(wiring.Component):
             other = Mux(c.enter_pair, caught["pair"], other)
         m.d.sync += entry.eq(Mux(c.enter_sum | c.enter_product, value, other))
         base = Signal(len(c.base), reset_less=True)
-        m.d.sync += base.eq(c.base)
+        m.d.sync += base.eq(self._modulus(m, c) if shape.either else c.base)
         if shape.loop:
             fold = SelectedFold(m, entry, shape.fold_bound, w, self._u, base, name="fold", register=True)
             folded = _delayed(m, fold.out, shape.loop_pass - 1 - fold.latency, "fold")
@@ -90,22 +91,34 @@ class Rower(wiring.Component):
                 m.d.sync += self.zeta_out.word_select(k, w).eq(memory.b_q)
         return m
 
+    def _modulus(self, m: Module, c: Any) -> Signal:
+        """The modulus of the fold after the loaded exchange: of a channel's two the other one if its bit is set."""
+        places = self._shape.channels_per_rower
+        exchanged = Signal(places, name="exchanged", reset_less=True)
+        with m.If(c.bases & ~ResetSignal()):
+            m.d.sync += exchanged.eq(self.outside[:places])
+        chosen = Signal(len(c.base), name="chosen")
+        with m.Switch(c.base):
+            for k in range(2 * places):
+                with m.Case(k):
+                    m.d.comb += chosen.eq(Mux(exchanged[k % places], (k + places) % (2 * places), k))
+        return chosen
+
     def _memory_of(self, m: Module, c: Any) -> BlockRam:
         """The block RAM: port a reads a constant; port b reads a word, or writes one from the fold or from outside."""
         w = self._shape.w
         m.submodules.memory = memory = BlockRam(w, self._depth, self._memory)
-        outside = Signal(w, reset_less=True)
         with m.Switch(c.source):
             for k in range(self._sources):
                 with m.Case(k if k < self._word.h_source else self._word.modulus_source):
-                    m.d.sync += outside.eq(self.x.word_select(k, w))
+                    m.d.sync += self.outside.eq(self.x.word_select(k, w))
             with m.Default():
-                m.d.sync += outside.eq(c.h)
+                m.d.sync += self.outside.eq(c.h)
         m.d.comb += [
             memory.a_address.eq(c.constant),
             memory.b_address.eq(c.word),
             memory.b_write.eq(c.write & ~ResetSignal()),  # registers may hold anything before the first cycle
-            memory.b_d.eq(Mux(c.outside, outside, self.residue)),
+            memory.b_d.eq(Mux(c.outside, self.outside, self.residue)),
         ]
         return memory
 

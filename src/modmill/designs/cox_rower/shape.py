@@ -30,7 +30,8 @@ class Shape:
     then of its b_i. ``fraction``: t of the cox; ``offset``: its d, in units of 2^-t. ``numbered``: a slot machine: its
     numbers stay in the rowers, and an operation computes x y + v z. ``block``: DSP block of the multipliers. With a
     redundant modulus, which the last rower serves in place of both of its moduli, h is at most ``offset``.
-    ``checked``: one rower more, outside of the ring, computes every product modulo 2^w too (`kbe`).
+    ``checked``: one rower more, outside of the ring, computes every product modulo 2^w too (`kbe`). ``either``: a bit
+    of each channel is loaded, with which its two moduli change places.
     """
 
     w: int
@@ -42,6 +43,7 @@ class Shape:
     block: DspBlock = DSP18
     method: Method = Method.MONTGOMERY
     checked: bool = False
+    either: bool = False
 
     @cached_property
     def rowers(self) -> int:

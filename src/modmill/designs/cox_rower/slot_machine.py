@@ -17,6 +17,7 @@ ports of their own, one of each in an interval, in cycles in which no operation 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -59,10 +60,12 @@ class CoxSlots(SlotMachine):
 
     kept = ("row", "rower", "branch", "check_rower")
 
-    def __init__(self, p: Program, tables: Tables, numbers: int, *, loadable: bool = False) -> None:
+    def __init__(
+        self, p: Program, tables: Tables, numbers: int, *, loadable: bool = False, exchanged: Sequence[bool] = ()
+    ) -> None:
         if not p.shape.numbered:
             raise ValueError("the program is not one for numbered slots")
-        self._program, self._constants, self._loadable = p, Constants(p, tables), loadable
+        self._program, self._constants, self._loadable = p, Constants(p, tables, exchanged), loadable
         self.numbers = numbers
         self._slot_bits = numbers.bit_length()  # one extra slot takes writes that belong to no operation
         self._plan()

@@ -27,7 +27,7 @@ from math import ceil, floor, gcd, log2
 from typing import Any
 
 from modmill.numbers.rns.choice_of_moduli import MAX_CHANNELS, choose_moduli, light_moduli
-from modmill.numbers.rns.cox import Cox, Loop
+from modmill.numbers.rns.cox import Cox, EitherCox, Loop
 from modmill.numbers.rns.residues import Base
 from modmill.numbers.shown import shortened
 
@@ -114,8 +114,9 @@ class Sufficiency:
 
     ``t``: fraction bits of the cox of the second extension and, with ``first_cox`` (offset 0), of the first.
     ``products``: G, the number of products in the sum before one reduction. ``lazy``: residues reach 2^w - 1, not m -
-    1. ``wanted``: the operand bound lambda to check; None takes the largest that closes the loop. Raises ValueError for
-    p < 3, products < 1 and a t out of range.
+    1. ``wanted``: the operand bound lambda to check; None takes the largest that closes the loop. ``either``: the
+    inequalities hold for all 2^n pairs of bases that exchange moduli a_i and b_i, with the same bounds for all. Raises
+    ValueError for p < 3, products < 1 and a t out of range.
     """
 
     pair: BasePair
@@ -125,6 +126,7 @@ class Sufficiency:
     first_cox: bool = False
     lazy: bool = True
     wanted: Fraction | None = None
+    either: bool = False
 
     def __post_init__(self) -> None:
         if self.p < 3 or self.products < 1:
@@ -138,25 +140,34 @@ class Sufficiency:
         return Cox(a, self.t, columns, self.lazy), Cox(b, self.t, columns, self.lazy)
 
     @cached_property
+    def bounding(self) -> tuple[Cox, Cox]:
+        """The coxes from which the bounds follow, of A and of B: `coxes`, or with ``either`` the worst of each."""
+        if not self.either:
+            return self.coxes
+        smaller, larger = zip(*map(sorted, zip(self.pair.a.moduli, self.pair.b.moduli, strict=True)), strict=True)
+        worst = EitherCox(Base(self.pair.w, smaller), self.t, self.pair.columns, self.lazy, larger)
+        return worst, worst
+
+    @cached_property
     def gain(self) -> Fraction:
         """g: the first extension returns Q <= g A."""
-        a = self.coxes[0]
+        a = self.bounding[0]
         return a.bound if self.first_cox else a.most
 
     @cached_property
     def offset(self) -> int:
         """d of the second extension, in units of 2^-t; at least 2^t if no offset makes it exact."""
-        return self.coxes[1].offset
+        return self.bounding[1].offset
 
     @cached_property
     def limit(self) -> int:
         """Exclusive bound of the results for which the second extension is exact."""
-        return self.coxes[1].limit()
+        return self.bounding[1].limit()
 
     @cached_property
     def loop(self) -> Loop:
         """The closed loop of dependent products."""
-        return Loop(self.p, self.pair.a, self.gain, self.limit, self.products)
+        return Loop(self.p, self.bounding[0].base, self.gain, self.limit, self.products)
 
     @cached_property
     def operand(self) -> Fraction:
@@ -177,7 +188,7 @@ class Sufficiency:
         at = min(2 * self.gain, self.loop.largest_result)  # (lambda - g) / lambda^2 is largest at 2 g
         if at <= self.gain:
             return 0
-        return floor((at - self.gain) / at**2 * Fraction(self.pair.a.M, self.p))
+        return floor((at - self.gain) / at**2 * Fraction(self.loop.a.M, self.p))
 
     @cached_property
     def inequalities(self) -> tuple[Inequality, ...]:
@@ -186,13 +197,13 @@ class Sufficiency:
         moduli = a.moduli + b.moduli
         lam, scale = self.operand, Fraction(1, self.p)
         top = ceil(lam * self.p) - 1
-        exact_below = Fraction((1 << self.t) - self.offset, 1 << self.t) * b.M
+        exact_below = Fraction((1 << self.t) - self.offset, 1 << self.t) * self.bounding[1].base.M
         rows: tuple[tuple[str, str, Fraction | int, Fraction | int, bool], ...] = (
             ("smallest modulus", "2^(w-1) < min m", 1 << (w - 1), min(moduli), True),
             ("largest modulus", "max m <= 2^w", max(moduli), 1 << w, False),
             ("coprime to p", "gcd(A B, p) <= 1", gcd(a.M * b.M, self.p), 1, False),
             ("offset", "floor(2^t E_B) / 2^t < 1", Fraction(self.offset, 1 << self.t), 1, True),
-            ("range of A", "4 G g <= A / p", 4 * self.products * self.gain, a.M * scale, False),
+            ("range of A", "4 G g <= A / p", 4 * self.products * self.gain, self.loop.a.M * scale, False),
             ("closed loop", "G lambda^2 p / A + g <= lambda", self.result, lam, False),
             ("exact result", "(ceil(lambda p) - 1) / p < (1 - d / 2^t) B / p", top * scale, exact_below * scale, True),
         )
@@ -243,11 +254,12 @@ class Sufficiency:
 
 
 def sufficiency(
-    pair: BasePair, p: int, *, products: int = 1, first_cox: bool = False, lazy: bool = True, t: int | None = None
-) -> Sufficiency:
+    pair: BasePair, p: int, *, products: int = 1, first_cox: bool = False, lazy: bool = True, t: int | None = None,
+    either: bool = False,
+) -> Sufficiency:  # fmt: skip
     """The inequalities for the smallest t for which they hold, or for the given ``t``. If they hold for no t, the t
     with the largest range for results."""
-    made = Sufficiency(pair, p, pair.columns * pair.w if t is None else t, products, first_cox, lazy)
+    made = Sufficiency(pair, p, pair.columns * pair.w if t is None else t, products, first_cox, lazy, None, either)
     return made if t is not None else fewest_bits(made)
 
 
@@ -276,11 +288,13 @@ def base_pair(
     even: bool = True,
     digits: int | None = None,
     light: bool = False,
+    either: bool = False,
 ) -> tuple[BasePair, Sufficiency]:
     """The pair of bases for modulus ``p`` with the least n, a multiple of ``columns``; or the given ``n``, checked.
 
     Moduli come from `choose_moduli`, or with ``light`` from `light_moduli`; they are coprime to p, and dealt
     alternately. The least n is the least for which all inequalities hold, not the least with n w > log2 p. ``p`` >= 3.
+    ``either`` as in `Sufficiency`.
     Raises ValueError with the inequality that fails and its numbers, or if there are too few moduli.
     """
     if p < 3:
@@ -304,7 +318,7 @@ def base_pair(
                 raise
             break
         pair = deal(choice.moduli, columns, proved=choice.proved)
-        found = sufficiency(pair, p, products=products, first_cox=first_cox)
+        found = sufficiency(pair, p, products=products, first_cox=first_cox, either=either)
         if found.holds:
             return pair, found
         failed = found

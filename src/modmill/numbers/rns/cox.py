@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product as every
 from math import prod
 
 from modmill.numbers.rns.residues import Base
@@ -117,6 +118,31 @@ class Cox:
     def h(self, hats: Iterable[int], d: int = 0) -> int:
         """The estimate h' for offset ``d``, from Xhat of every row."""
         return (sum(self.term(i, x) for i, x in enumerate(hats)) + d) >> self.t
+
+
+@dataclass(frozen=True)
+class EitherCox(Cox):
+    """Bounds of the cox for all 2^n bases that take one modulus of each channel: that of ``base``, the smaller one, or
+    that of ``others``. Raises ValueError if one of these is smaller.
+
+    ``most`` and ``limit`` are at their worst for ``base``: they fall and grow with every modulus. E is a sum over the
+    rows, so its maximum over all bases is the sum of each row's maximum over its own 2^c choices.
+    """
+
+    others: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if any(other < own for own, other in zip(self.base.moduli, self.others, strict=True)):
+            raise ValueError("the base must have the smaller modulus of each channel")
+
+    @cached_property
+    def error(self) -> Fraction:
+        """E: the largest of all bases."""
+        w, c = self.base.w, self.columns
+        channels = list(zip(self.base.moduli, self.others, strict=True))
+        rows = (every(*channels[k : k + c]) for k in range(0, self.base.n, c))
+        return sum((max(Cox(Base(w, x), self.t, c, self.lazy).error for x in row) for row in rows), Fraction(0))
 
 
 @dataclass(frozen=True)
