@@ -234,6 +234,11 @@ class DesignInstance(ABC):
         """Number of choices of bases that can be loaded with the modulus; 1 if they are built in."""
         return 1
 
+    @property
+    def choice(self) -> int:
+        """The number of the bases that are loaded; 0: the first ones, or those that are built in."""
+        return 0
+
     def choose(self, choice: int) -> DesignInstance:
         """The same core with other bases loaded, a number below `choices`: the same products, with another factor and
         other constants. Raises UnsupportedError for another number."""

@@ -23,8 +23,13 @@ BlindExponent = Annotated[
     int, typer.Option(min=0, max=256, help="Bits of a random multiple of the order that is added to exponents.")
 ]
 Fixed = Annotated[
-    Literal["key", "point"],
-    typer.Option(help="What half of the runs have alike; a point for coprocessors of curves."),
+    Literal["key", "point", "message"],
+    typer.Option(
+        help="What half of the runs have alike; a point for coprocessors of curves, a message for RSA engines."
+    ),
+]
+RandomBases = Annotated[
+    bool, typer.Option("--random-bases", help="Each run draws the bases of residues; for bases=loaded.")
 ]
 Jobs = Annotated[int, typer.Option(min=0, max=256, help="Threads; 0: one for each processor.")]
 
@@ -89,6 +94,7 @@ def leakage(
     blind_exponent: BlindExponent = 0,
     blind_scalar: BlindScalar = 0,
     blind_coordinates: BlindCoordinates = False,
+    random_bases: RandomBases = False,
     order: Annotated[int, typer.Option(min=1, max=2, help="Highest order of a test that counts as a leak.")] = 2,
     nets: Annotated[bool, typer.Option("--nets", help="Also count the bits of nets that change (slower).")] = False,
     control: Annotated[
@@ -113,7 +119,8 @@ def leakage(
     show(f"reading {folder}")
     subject = read(
         folder, operation, blind_scalar=blind_scalar, blind_coordinates=blind_coordinates,
-        point=fixed == "point", exponent_bits=exponent_bits, blind_exponent=blind_exponent,
+        point=fixed == "point", message=fixed == "message", exponent_bits=exponent_bits,
+        blind_exponent=blind_exponent, random_bases=random_bases,
     )  # fmt: skip
     keep("finished runs are kept; the same command goes on from them")
     report = run(

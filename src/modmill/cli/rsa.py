@@ -261,12 +261,25 @@ def run(
 def setup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `modmill rsa build` wrote.")],
     modulus: options.Modulus,
+    bases: Annotated[
+        int | None,
+        typer.Option(metavar="SEED", help="Of a multiplier with bases=loaded: draw the bases; else the first."),
+    ] = None,
 ) -> None:
     """Print the words that load a modulus into a built engine, one hexadecimal word a line."""
+    import random
+
+    from modmill.contract import UnsupportedError
     from modmill.cores.rsa.circuit import read_any
     from modmill.numbers.moduli import parse_modulus
 
     core = read_any(folder)
+    if bases is not None:
+        if core.fitted.choices == 1:
+            raise UnsupportedError(
+                f"the bases of {core.design} in {folder} are built in; --bases needs --set bases=loaded"
+            )
+        core = core.choose(random.Random(bases).randrange(core.fitted.choices))
     for word in core.setup(core.at(parse_modulus(modulus).value)):
         print(f"{word:0{-(-core.layout.word // 4)}x}")
 

@@ -57,7 +57,8 @@ class Message:
 
     ``words``: without the head of a packet. ``shown``: its entry in vectors.json. For a job also ``what``: name of its
     operation; ``program``: its number in the layout; ``p``: modulus; ``results``: expected results of each run, modulo
-    p; ``cycles``: from its last word to the first word of its answer. A SETUP message has no results.
+    p; ``cycles``: from its last word to the first word of its answer; ``choice``: of the bases that must be loaded, as
+    in `DesignInstance.choose`. A SETUP message has no results.
     """
 
     words: Sequence[int]
@@ -67,6 +68,7 @@ class Message:
     p: int = 0
     results: Sequence[tuple[int, ...]] = ()
     cycles: int = 0
+    choice: int = 0
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,16 @@ class BuiltEngine(ABC):
     def contract(self) -> Contract:
         """The multiplier's contract."""
         return self.fitted.contract(self.io)
+
+    def choose(self, choice: int) -> Self:
+        """The same engine with other bases loaded, as in `DesignInstance.choose`: for its messages and answers."""
+        if choice == self.fitted.choice:
+            return self
+        return replace(self, fitted=self.fitted.choose(choice), stored=self.verilog, stored_digest=self.digest)
+
+    def answered(self, job: Message, words: Sequence[int]) -> list[tuple[int, ...]]:
+        """The results of each run of a job, from the words at ``o``."""
+        return self.choose(job.choice).layout.results(job.program, words, job.p)
 
     def contract_at(self, fitted: DesignInstance) -> Contract:
         """The contract while this modulus is loaded, with stream k in the order that the engine's machine takes."""
@@ -425,8 +437,7 @@ class BuiltEngine(ABC):
 
     def _right(self, jobs: Sequence[Message], count: int, words: Sequence[int]) -> bool:
         return all(
-            self.layout.results(job.program, words[k * count : (k + 1) * count], job.p) == list(job.results)
-            for k, job in enumerate(jobs)
+            self.answered(job, words[k * count : (k + 1) * count]) == list(job.results) for k, job in enumerate(jobs)
         )
 
     def messages_for_bus(self) -> Iterable[Message]:

@@ -248,7 +248,7 @@ def _judged(core: BuiltEngine, run: WordRun, stream: Stream) -> Iterator[str]:
     order, words = core.packets.ordered(run.words, lengths)
     done = at = 0
     for job, length in zip(stream.jobs, lengths, strict=True):
-        found = core.layout.results(job.program, words[at : at + length], job.p)
+        found = core.answered(job, words[at : at + length])
         for number, (result, wanted) in enumerate(zip_longest(found, job.results), done):
             if result != wanted:
                 yield f"{job.what} {number} modulo {job.p:#x} is wrong"

@@ -54,6 +54,7 @@ def blinding(about: Mapping[str, Any]) -> str:
     words = [f"{name} {about[key]} bits" for name in ("scalar", "exponent") if (key := f"blind_{name}") in about]
     words += [f"scalar {about['random_blind']} bits inside"] if "random_blind" in about else []
     words += ["coordinates"] * bool(about.get("blind_coordinates"))
+    words += ["bases"] * bool(about.get("random_bases"))
     return ", ".join(words) or "none"
 
 

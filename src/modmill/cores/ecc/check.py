@@ -104,12 +104,12 @@ def _stream(core: EccCore, others: list[_Loaded], seed: int) -> Iterator[Message
             yield from (core.message(held.operation, pairs[at : at + size]) for at in range(0, len(pairs), size))
     rnd, alarmed = random.Random(seed), set[int]()
     for fitted, made in others:
-        contract = core.contract_at(fitted)
-        yield Message(core.layout.setup(contract, made))
+        contract, chosen = core.contract_at(fitted), core.choose(fitted.choice)
+        yield Message(chosen.layout.setup(contract, made))
         for k, program in made.items():
             if core.blinding and core.blinding.recodings[k]:
                 continue  # with random constants, random multiples of the order change the results
-            yield _random_job(core, k, program, contract, rnd, number % core.cores, alarmed)
+            yield _random_job(chosen, k, program, contract, rnd, number % core.cores, alarmed)
             number += 1
 
 
@@ -136,7 +136,7 @@ def _random_job(
             alarmed.add(machine)
         results.append((0,) * len(found) if machine in alarmed else found)
     what, words = f"other numbers, {program.name}", core.layout.job(number, runs)
-    return Message(words, {}, what, number, contract.p, results, core.cycles(held.operation))
+    return Message(words, {}, what, number, contract.p, results, core.cycles(held.operation), core.fitted.choice)
 
 
 def every(core: EccCore) -> Iterator[Message]:

@@ -5,6 +5,7 @@ with the bit-exact algorithm of its multiplier."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -31,12 +32,13 @@ class Work:
 
 
 def simulated(core: EccCore, operation: str, runs: Sequence[Run], work: list[Work]) -> list[tuple[int, ...]]:
-    """Simulate runs of an operation on the RTL; append the call to ``work``.
+    """Simulate runs of an operation on the RTL; append the call to ``work``. Bases that are loaded are drawn anew.
 
     Raises UnsupportedError and ToolError as `EccCore.simulate` does.
     """
     if not runs:
         return []
+    core = core.choose(secrets.randbelow(core.fitted.choices))
     found = core.simulate(operation, runs)
     work.append(Work(operation, len(runs), tuple(found.cycles)))
     return found.results

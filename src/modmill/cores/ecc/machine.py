@@ -317,7 +317,7 @@ class EccCore(BuiltEngine):
         words, results = self.job(operation, [run for run, _ in pairs]), [expected for _, expected in pairs]
         return Message(
             words, {"operation": operation, "runs": shown}, operation, self.number(operation), self.modulus(operation),
-            results, self.cycles(operation),
+            results, self.cycles(operation), self.fitted.choice,
         )  # fmt: skip
 
     def messages(self) -> Iterator[Message]:

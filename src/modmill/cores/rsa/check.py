@@ -61,8 +61,8 @@ def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: in
     rnd = random.Random(seed)
     size, longest = core.results, core.exponent_bits
     for k, fitted in enumerate(moduli):
-        p = fitted.p
-        yield core.setting(fitted)
+        p, chosen = fitted.p, core.choose(fitted.choice)
+        yield chosen.setting(fitted)
         kinds = [(0, longest)] if full and not k else []
         kinds += [(0, min(SHORT, longest)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
         for program, bits in kinds:
@@ -70,9 +70,9 @@ def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: in
             pairs = [rnd.choice(edges) if rnd.randrange(3) == 0 else core.drawn(rnd, p, bits) for _ in range(size)]
             if program:
                 pairs = [(base, PUBLIC) for base, _ in pairs]
-            yield core.message(p, program, bits, pairs)
+            yield chosen.message(p, program, bits, pairs)
         for exponent, bits in core.public_exponents():
-            yield core.message(p, 1, bits, [(rnd.randrange(p), exponent)] * size)
+            yield chosen.message(p, 1, bits, [(rnd.randrange(p), exponent)] * size)
 
 
 def every(core: EngineCore) -> Iterator[Message]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -89,10 +90,12 @@ class Work:
 def simulated(
     core: EngineCore, modulus: int, program: int, pairs: Sequence[tuple[int, int]], bits: int, work: list[Work]
 ) -> list[int]:
-    """Simulate powers on the RTL, exponents of ``bits`` bits (0: the maximum); append the call to ``work``.
+    """Simulate powers on the RTL, exponents of ``bits`` bits (0: the maximum); append the call to ``work``. Bases that
+    are loaded are drawn anew.
 
     Raises UnsupportedError and ToolError as `EngineCore.simulate` does.
     """
+    core = core.choose(secrets.randbelow(core.fitted.choices))
     found = core.simulate(core.at(modulus), program, pairs, bits)
     name, count = core.described(program, bits)
     work.append(Work(

@@ -303,7 +303,7 @@ class EngineCore(BuiltEngine):
         shown = [[hex(x) for x in (*pair, power)] for pair, power in zip(pairs, powers, strict=True)]
         return Message(
             self.layout.power_job(program, pairs, bits), {"exponent_bits": bits, "powers": shown}, "power", program,
-            p, [(power,) for power in powers], self.cycles(program, bits),
+            p, [(power,) for power in powers], self.cycles(program, bits), self.fitted.choice,
         )  # fmt: skip
 
     def messages(self, *, full: bool = True) -> Iterator[Message]:

@@ -185,6 +185,10 @@ class RnsMontgomery(DesignInstance):
     def choices(self) -> int:
         return 1 << len(self.params.exchanged)
 
+    @property
+    def choice(self) -> int:
+        return sum(exchanged << k for k, exchanged in enumerate(self.params.exchanged))
+
     def choose(self, choice: int) -> RnsMontgomery:
         super().choose(choice)
         params = self.params.choose(choice) if self.params.exchanged else self.params

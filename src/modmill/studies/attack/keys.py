@@ -3,10 +3,11 @@
 """What leaks: the operation of a core or an engine with a key that is the same in every run, or random.
 
     engine for a curve     the scalars; points are random in all runs, so the results are too; or the other way round
-    engine for powers      the exponents; bases are random in all runs
+    engine for powers      the exponents; bases are random in all runs; or the other way round
     multiplier             both operands
 
-A scalar is blinded as `engines.ecc.blinding` does it on a host, an exponent as `engines.rsa.rsa` does.
+A scalar is blinded as `engines.ecc.blinding` does it on a host, an exponent as `engines.rsa.rsa` does. If an engine
+loads the bases of its residues, each run may draw them: it then begins with SETUP.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from modmill.contract import UnsupportedError
 from modmill.cores.built import BuiltEngine, Message
@@ -73,12 +74,15 @@ class _Noted(ReferenceEngine):
 
 def read(
     folder: Path, operation: str = "", *, blind_scalar: int = 0, blind_coordinates: bool = False,
-    point: bool = False, exponent_bits: int = 0, blind_exponent: int = 0,
+    point: bool = False, message: bool = False, exponent_bits: int = 0, blind_exponent: int = 0,
+    random_bases: bool = False,
 ) -> Subject:  # fmt: skip
     """The subject in a folder. ``operation``: of a coprocessor, the first with a secret scalar by default;
     ``blind_scalar``, ``blind_coordinates``: as in `Ecc`; ``point``: the points take the part of the key, and scalars
-    are random. ``exponent_bits``: of an RSA engine, default `rsa.SHORT`;
-    ``blind_exponent``: bits of the random multiple of the bases' order that is added to them.
+    are random. ``exponent_bits``: of an RSA engine, default `rsa.SHORT`; ``message``: the numbers that it raises to
+    powers take the part of the key, and exponents are random;
+    ``blind_exponent``: bits of the random multiple of the bases' order that is added to them. ``random_bases``: each
+    run draws the bases of residues.
 
     Raises UnsupportedError for an operation, a length or a blinding that the core does not have.
     """
@@ -91,17 +95,45 @@ def read(
     for name in (name for name, value in given.items() if value and not curve):
         raise UnsupportedError(f"{name} is for coprocessors of curves; {folder} holds {kind}")
     engine = (folder / f"{rsa.EngineCore.STEM}.json").exists()
-    if not engine and (exponent_bits or blind_exponent):
-        name = "--exponent-bits" if exponent_bits else "--blind-exponent"
+    given = {"--exponent-bits": exponent_bits, "--blind-exponent": blind_exponent, "--fixed message": message}
+    for name in (name for name, value in given.items() if value and not engine):
         raise UnsupportedError(f"{name} is for RSA engines; {folder} holds {kind}")
+    if random_bases and not (curve or engine):
+        raise UnsupportedError(f"--random-bases is for engines, which get the bases with SETUP; {folder} holds {kind}")
     if curve:
-        return _multiples(ecc.read(folder), operation, blind_scalar, blind_coordinates, point)
+        return _multiples(ecc.read(folder), operation, blind_scalar, blind_coordinates, point, random_bases)
     if engine:
-        return _powers(read_any(folder), exponent_bits, blind_exponent)
+        return _powers(read_any(folder), exponent_bits, blind_exponent, message, random_bases)
     return _product(folder)
 
 
-def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coordinates: bool, point: bool) -> Subject:
+_Engine = TypeVar("_Engine", bound=BuiltEngine)
+KEPT = 512
+"""Choices of bases that are kept while runs are drawn."""
+
+
+def _bases(
+    engine: _Engine, setup: Callable[[_Engine], Sequence[int]], drawn: bool
+) -> Callable[[random.Random], tuple[_Engine, Sequence[int]]]:
+    """What gives for each run the engine with its bases, and SETUP, which it begins with; without SETUP if the bases
+    are not ``drawn``. Raises UnsupportedError if they should be and are built in."""
+    choices = engine.fitted.choices
+    if drawn and choices == 1:
+        raise UnsupportedError(
+            f"the bases of {engine.design} in this engine are built in: --random-bases needs --set bases=loaded"
+        )
+
+    @lru_cache(KEPT)
+    def chosen(choice: int) -> tuple[_Engine, Sequence[int]]:
+        made = engine.choose(choice)
+        return made, setup(made)
+
+    return lambda rnd: chosen(rnd.randrange(choices)) if drawn else (engine, [])
+
+
+def _multiples(
+    core: ecc.EccCore, operation: str, blind_scalar: int, blind_coordinates: bool, point: bool, random_bases: bool
+) -> Subject:
     curve, secret = core.curve, ("multiply", "multiply-base", "ladder")
     chosen = operation or next((name for name in core.operations if name in secret), core.operations[0])
     core.number(chosen)  # raises for an operation that it does not have
@@ -121,8 +153,10 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
         return [drawn(curve, chosen, core.scalar_bits, rnd)[1] for _ in range(core.results)]
 
     scalars = partial(_several, core.results, curve.n)
+    based = _bases(core, lambda made: made.setup(made.modulus(chosen)), random_bases)
 
     def draw(secrets: Any, rnd: random.Random) -> Case:
+        made, setup = based(rnd)
         engine = _Noted(curve)
         host = Ecc(engine, blind_scalar, blind_coordinates, below=rnd.randrange)
         keys, given = (scalars(rnd), secrets) if point else (secrets, points(rnd))
@@ -132,18 +166,18 @@ def _multiples(core: ecc.EccCore, operation: str, blind_scalar: int, blind_coord
             host.multiply(keys, [(numbers["x"], numbers["y"]) for numbers in given])
         else:
             host.multiply_base(keys)
-        return _case(core, core.message(chosen, engine.noted))
+        return _case(made, made.message(chosen, engine.noted), setup)
 
     about = {**({"blind_scalar": blind_scalar} if blind_scalar else {}),
              **({"blind_coordinates": True} if blind_coordinates else {}),
-             **({"fixed": "point"} if point else {})}  # fmt: skip
+             **({"fixed": "point"} if point else {}), **({"random_bases": True} if random_bases else {})}  # fmt: skip
     setup = core.setup(core.modulus(chosen))
     return _engine(
         core, setup, core.layout.answer_words(core.number(chosen)), points if point else scalars, draw, chosen, about
     )
 
 
-def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int) -> Subject:
+def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int, message: bool, random_bases: bool) -> Subject:
     """With ``blind``, exponents are k + r q, r of ``blind`` bits, and the modulus is a prime p with q | p - 1: so the
     order of the bases is q, which has few bits, where an RSA key has p - 1."""
     if engine.checked_by:
@@ -158,17 +192,24 @@ def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int) -> Subject:
     q = prev_prime(1 << bits) if blind else 0
     fitted = engine.at(prime_for(engine.fitted.p.bit_length(), q)) if blind else engine.fitted
     p = fitted.p
+    based = _bases(engine, lambda made: made.setup(made.at(p)), random_bases)
+    exponents, messages = partial(_several, engine.results, q or 1 << bits), partial(_several, engine.results, p - 1)
 
     def draw(keys: Sequence[int], rnd: random.Random) -> Case:
-        pairs = [(rnd.randrange(2, p - 1), key) for key in keys]
+        made, setup = based(rnd)
+        if message:
+            pairs = list(zip(keys, exponents(rnd), strict=True))
+        else:
+            pairs = [(rnd.randrange(2, p - 1), key) for key in keys]
         if blind:
             pairs = [(pow(x, (p - 1) // q, p), key + q * rnd.getrandbits(blind)) for x, key in pairs]
-        return _case(engine, engine.message(p, 0, bits + blind, pairs))
+        return _case(made, made.message(p, 0, bits + blind, pairs), setup)
 
     what = f"powers, exponents of {bits} bits"
     setup = engine.setup(fitted)
-    keys = partial(_several, engine.results, q or 1 << bits)
-    about = {"blind_exponent": blind} if blind else {}
+    about = {**({"blind_exponent": blind} if blind else {}), **({"fixed": "message"} if message else {}),
+             **({"random_bases": True} if random_bases else {})}  # fmt: skip
+    keys = messages if message else exponents
     return _engine(engine, setup, engine.layout.answer_words(0), keys, draw, what, about)
 
 
@@ -177,14 +218,15 @@ def _several(count: int, end: int, rnd: random.Random) -> list[int]:
     return [rnd.randrange(1, end) for _ in range(count)]
 
 
-def _case(engine: BuiltEngine, job: Message) -> Case:
+def _case(engine: BuiltEngine, job: Message, setup: Sequence[int]) -> Case:
     packets = engine.packets
+    before = packets.sent(setup) if setup else []
 
     def right(answer: Sequence[Word]) -> bool:
         _, words = packets.ordered([word for (word,) in answer], len(answer) - packets.head)
-        return engine.layout.results(job.program, words, job.p) == list(job.results)
+        return engine.answered(job, words) == list(job.results)
 
-    return Case([(word,) for word in packets.sent(job.words, 0)], right)
+    return Case([(word,) for word in [*before, *packets.sent(job.words, 0)]], right)
 
 
 def _engine(

@@ -52,7 +52,7 @@ class Operation:
             alarm=ALARM if made.alarmed else "",
         )  # fmt: skip
         _, answer = made.packets.ordered(found.answer, self.wanted - made.packets.head)
-        if made.layout.results(self.job.program, answer, self.job.p) != list(self.job.results):
+        if made.answered(self.job, answer) != list(self.job.results):
             raise ToolError("simulation: the answer is wrong without a fault")
         return found
 
