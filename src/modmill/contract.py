@@ -279,12 +279,14 @@ class Timing:
 class Load:
     """What loads a modulus into a core: the ``words`` of stream k, of ``width`` bits each. ``cycles``: the most cycles
     from the first accepted word to the first cycle that accepts operands, if words arrive without pauses. ``radix``:
-    the factor of the product is 2^-radix, for every modulus that can be loaded; None: another one."""
+    the factor of the product is 2^-radix, for every modulus that can be loaded; None: another one. ``choices``: number
+    of choices of bases that the words may have, the same words but for their values; 1: they are built in."""
 
     width: int
     words: tuple[int, ...]
     cycles: int
     radix: int | None = None
+    choices: int = 1
 
 
 @dataclass(frozen=True)
@@ -367,7 +369,10 @@ class Contract:
             "interval": self.timing.interval,
             "in_flight": self.timing.in_flight,
             "power_up_reset": self.power_up,
-            **({"load": {"words": [hex(word) for word in load.words], "cycles": load.cycles}} if load else {}),
+            **({"load": {
+                "words": [hex(word) for word in load.words], "cycles": load.cycles,
+                **({"choices_of_bases": hex(load.choices)} if load.choices > 1 else {}),
+            }} if load else {}),
             **({"alarm": f"{ALARM} is high from the first result of a failed check on, until the reset; these results "
                 "do not count"} if self.alarm else {}),
             "ports": {

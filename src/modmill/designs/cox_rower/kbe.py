@@ -191,8 +191,9 @@ class RnsMontgomery(DesignInstance):
 
     def choose(self, choice: int) -> RnsMontgomery:
         super().choose(choice)
-        params = self.params.choose(choice) if self.params.exchanged else self.params
-        return RnsMontgomery(self.p, params, self.settings, self.bits)
+        if not self.params.exchanged:
+            return self
+        return RnsMontgomery(self.p, self.params.choose(choice), self.settings, self.bits)
 
     def others(self) -> list[DesignInstance]:
         """The edge moduli, and with loaded bases some other bases: all channels exchanged, the first one, and random
@@ -314,7 +315,8 @@ class RnsMontgomery(DesignInstance):
 
     def _load_of(self, core: CoxRower) -> Load:
         rowers = len(self.params.shape.all_rowers)
-        return Load(rowers * self.params.a.w, tuple(core.modulus_words()), core.load_cycles)
+        width, words = rowers * self.params.a.w, tuple(core.modulus_words())
+        return Load(width, words, core.load_cycles, choices=self.choices)
 
     def at(self, p: int) -> RnsMontgomery:
         if not self.loadable:
