@@ -31,6 +31,7 @@ Fixed = Annotated[
 RandomBases = Annotated[
     bool, typer.Option("--random-bases", help="Each run draws the bases of residues; for bases=loaded.")
 ]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="SVG file for |t| over the cycles.", callback=new_file)]
 Jobs = Annotated[int, typer.Option(min=0, max=256, help="Threads; 0: one for each processor.")]
 
 app = group("Attacks on an engine, in simulation of its netlist.")
@@ -100,9 +101,7 @@ def leakage(
     control: Annotated[
         bool, typer.Option("--control", help="Random keys in both groups, which must show no leak.")
     ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="SVG file for |t| over the cycles.", callback=new_file)
-    ] = None,
+    plot: Plot = None,
     jobs: Jobs = 0,
     as_json: Json = False,
     record: Record = None,

@@ -77,7 +77,8 @@ def _core(about: Mapping[str, Any]) -> str:
         return f"{about['design']}, {int(about['modulus'], 16).bit_length()} bits"
     work = work_of(about)
     subject = f"{work.subject}-bit powers" if work.kind == "rsa" else work.subject
-    return f"{subject}, {about['design']}"
+    moduli = about["parameters"].get("n")
+    return f"{subject}, {about['design']}{f', n = {moduli}' if moduli else ''}"
 
 
 def _leakage_line(row: Row) -> list[str]:
