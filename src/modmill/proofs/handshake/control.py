@@ -165,6 +165,12 @@ def order(net: Netlist, pace: Pace, marked: Collection[Bit], seconds: float, *, 
                     continue
                 before = results.stored
                 found = search(watched, results.wrong(), left)
+                for slot in range(1, results.slots):
+                    if found.answer == "never":
+                        watched = Monitored(net, pace, steady=steady)
+                        other = Results(watched, marked, levels, through=through, slot=slot)
+                        more = search(watched, other.wrong(), seconds)
+                        found = replace(more, states=found.states + more.states)
             except OpenError as error:
                 part = replace(part, remains=part.remains or str(error))
                 continue

@@ -116,13 +116,15 @@ def graph_of(gates: Gates) -> Graph:
 
 class Monitored(Miter):
     """A copy of a netlist with monitors. ``reset``: high for ``pace.reset`` cycles from the one in which port rst is.
-    ``under_way``: the number of pairs accepted and not taken."""
+    ``under_way``: the number of pairs accepted and not taken.
+    ``only``: when pairs may be marked."""
 
     def __init__(self, net: Netlist, pace: Pace, *, steady: bool) -> None:
         """``steady``: only histories count in which an offered pair stays until it is accepted."""
         ports = net.module["ports"]
         super().__init__(copy.deepcopy(net.module), 0, ports["clk"]["bits"])
         self.pace = pace
+        self.only: Bit = "1"
         own = list(self.cells.values())
         self.i_valid, self.i_ready, self.o_valid, self.o_ready = (ports[name]["bits"][0] for name in STREAM)
         (rst,) = ports["rst"]["bits"]
@@ -175,7 +177,7 @@ class Monitored(Miter):
         self.module["ports"][PICK] = {"direction": "input", "bits": (pick := self.fresh(1))}
         under, ahead = self.fresh(1), self.fresh(size := len(self.under_way))
         none = self.gate("$logic_not", ahead)
-        start = self.all_of([*pick, self.accept, self.inverse(under[0])])
+        start = self.all_of([*pick, self.accept, self.only, self.inverse(under[0])])
         lasts = self.one_of([start, self.all_of([*under, self.inverse(self.all_of([self.take, none]))])])
         self.cleared([lasts], under)
         before = self.add("$sub", width=size, A=self.under_way, B=[self.take])
@@ -192,8 +194,11 @@ class Monitored(Miter):
     def never(self, wrong: Bit, seconds: float) -> Found:
         """The same as `search`, but not all is known of shift registers (`delays`), so "perhaps" may be wrong; it
         is said of no states at all if there are none that can be replaced."""
-        short = shortened(self, wrong)
-        return short.search(wrong, seconds) if short else Found("perhaps", 0, ())
+        found = Found("perhaps", 0, ())
+        for early in (False, True):
+            if found.answer == "perhaps" and (short := shortened(self, wrong, early=early)):
+                found = short.search(wrong, seconds)
+        return found
 
     def search(self, wrong: Bit, seconds: float) -> Found:
         """Whether a signal is never 1 outside resets."""
