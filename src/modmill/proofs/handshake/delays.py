@@ -41,7 +41,7 @@ class Chain:
 
 def shortened(net: Monitored, wrong: Bit, *, early: bool = False) -> Monitored | None:
     """A copy of the netlist in which the chains are replaced on which ``wrong`` depends; None if there are none.
-    ``early``: the bit of the marked pair is the last one before the pair is accepted, not the first one from then on."""
+    ``early``: the bit of the marked pair is the last one before its acceptance, not the first one from then on."""
     cone = _Cone(net, wrong)
     found = sorted(cone.chains(), key=lambda chain: -chain.length)[:_MOST]
     if not found:

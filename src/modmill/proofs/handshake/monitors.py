@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -224,6 +224,10 @@ def replayed(net: Monitored, wrong: list[Bit], schedule: Sequence[Mapping[str, i
     return [k for k, bit in enumerate(wrong) if run.ones(bit)]
 
 
+class OpenError(ValueError):
+    """The message says why something cannot be shown."""
+
+
 class Run:
     """The gates on which some nets depend, cycle by cycle, in ``lanes`` runs at once from different contents of
     registers. What a memory or a cell without a rule gives is unknown."""
@@ -263,3 +267,28 @@ class Run:
         for plane in (self._V, self._U):
             for n, value in [(n, plane[f]) for n, f in self._gates.registers.items()]:
                 plane[n] = value
+
+
+def alone(net: Monitored, nets: Collection[Bit], waits: int) -> tuple[list[dict[Bit, int | None]], int, int]:
+    """Values of nets, and of the handshake, in each cycle of a run with one pair, the cycle of its acceptance, and one
+    in which its result is valid, ``waits`` cycles after the first.
+
+    Raises OpenError if there is no result."""
+    nets = {*nets} | {net.i_valid, net.i_ready, net.o_valid, net.o_ready}
+    run, pace = Run(net, sorted(nets, key=str)), net.pace
+    run.reset()
+    values: list[dict[Bit, int | None]] = []
+    end = PATIENCE * (pace.latency + pace.interval)
+    accepted, loaded = -1, end if "k_valid" in net.module["ports"] else 0
+    for cycle in range(loaded + end):
+        offer = int(accepted < 0 and cycle >= loaded)
+        run.cycle({"i_valid": offer, "o_ready": int(waits == 0), "k_valid": int(cycle < loaded)})
+        values.append({b: run.value(b) for b in nets})
+        if offer and values[-1][net.i_valid] and values[-1][net.i_ready]:
+            accepted = cycle
+        if accepted >= 0 and values[-1][net.o_valid]:
+            if waits == 0:
+                return values, accepted, cycle
+            waits -= 1
+        run.clock()
+    raise OpenError("a pair that is alone has no result")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from modmill.proofs.handshake.monitors import PATIENCE, Monitored, Run
+from modmill.proofs.handshake.monitors import Monitored, OpenError, alone
 from modmill.proofs.handshake.slots import COPIES, Slot, numbered
 from modmill.proofs.miter import memory_ports
 from modmill.proofs.netlist import REGISTERS, Bit, Cell, Netlist, behind
@@ -21,10 +21,6 @@ _MOST_FLAGS = 400
 """Most registers and words with a flag."""
 _MOST_BITS = 30_000
 """Most bits of data through which a result is followed."""
-
-
-class OpenError(ValueError):
-    """The message says why a result cannot be followed."""
 
 
 @dataclass(frozen=True)
@@ -179,55 +175,32 @@ class Results:
                 raise OpenError(f"a result comes from more than {_MOST_BITS:,} bits")
         return {b for b in found if isinstance(b, int)}
 
-    def _alone(self, nets: set[Bit], waits: int) -> tuple[list[dict[Bit, int | None]], int, int]:
-        """Values of nets, and of the handshake, in each cycle of a run with one pair, the cycle of its acceptance, and one in which its result
-        is valid, ``waits`` cycles after the first."""
-        net = self._net
-        nets = nets | {net.i_valid, net.i_ready, net.o_valid, net.o_ready}
-        run, pace = Run(net, sorted(nets, key=str)), net.pace
-        run.reset()
-        values: list[dict[Bit, int | None]] = []
-        end = PATIENCE * (pace.latency + pace.interval)
-        accepted, loaded = -1, end if "k_valid" in self._ports else 0
-        for cycle in range(loaded + end):
-            offer = int(accepted < 0 and cycle >= loaded)
-            run.cycle({"i_valid": offer, "o_ready": int(waits == 0), "k_valid": int(cycle < loaded)})
-            values.append({b: run.value(b) for b in nets})
-            if offer and values[-1][net.i_valid] and values[-1][net.i_ready]:
-                accepted = cycle
-            if accepted >= 0 and values[-1][net.o_valid]:
-                if waits == 0:
-                    return values, accepted, cycle
-                waits -= 1
-            run.clock()
-        raise OpenError("a pair that is alone has no result")
-
     def _follow(self) -> None:
         """Find ``stored``."""
         nets = self._reached()
         for waits in (0, 2):
-            self._trace(*self._alone(nets, waits))
+            self._trace(*alone(self._net, nets, waits))
 
     def _split(self) -> None:
-        """Mark only pairs whose slot has the number: the one that a word has in the cycle of the acceptance. The word is
-        one that addresses of a memory are handed on from and has, when a pair is alone, the number of its slot; of
-        several, the one that changed last."""
+        """Mark only pairs for which a word has the number when they are accepted. The word is one from which addresses
+        of a memory are handed on, and has the number of the slot of a pair that is alone; of several it is the one that
+        changed last. If pairs have other slots than this word says, the proof fails."""
         found: list[tuple[int, tuple[Bit, ...]]] = []
         for name, taken in self._written.items():
             cell = self._net.cells[name]
             if places := self._numbers(name, cell):
                 (address, *_), *_ = self._writes(name, cell)
                 words = list(self._slot.before([address[k] for k in places]))
-                values, accepted, _ = self._alone({b for word in words for b in word if isinstance(b, int)}, 0)
+                values, accepted, _ = alone(self._net, {b for word in words for b in word if isinstance(b, int)}, 0)
                 number = sum((taken[min(taken)] >> place & 1) << k for k, place in enumerate(places))
                 for word in words:
                     of = [[values[c][b] if isinstance(b, int) else int(b) for b in word] for c in range(accepted + 1)]
                     if of[-1] == [number >> k & 1 for k in range(len(word))]:
                         found.append((max((c for c in range(accepted) if of[c] != of[-1]), default=-1), word))
                 break
-        if self.slots > 1 and not found:
-            raise OpenError("no word has the number of a pair's slot when it is accepted")
-        if found:
+        if not found:
+            self._places, self.slots = {name: [] for name in self._net.cells}, 1
+        else:
             self._net.only = self._slot.has(max(found)[1])
 
     def _trace(self, values: Sequence[Mapping[Bit, int | None]], accepted: int, valid: int) -> None:
@@ -385,7 +358,9 @@ class Results:
             return self._register(name, cell, level)
         if cell["type"] == "$mem_v2":
             words = self._memory(name, cell, level)
-            here, address = self._in_slot(name, cell, self._of_ring(name, cell, self._address(cell, k), [*"0" * _MOST_FLAGS]))
+            here, address = self._in_slot(
+                name, cell, self._of_ring(name, cell, self._address(cell, k), [*"0" * _MOST_FLAGS])
+            )
             for select in address:
                 pairs = zip(words[::2], [*words[1::2], *words[-1:]], strict=False)
                 words = [self._net.choice(select, low, high) for low, high in pairs]

@@ -2,10 +2,10 @@
 # Copyright The Modmill authors
 """Numbers of slots that control hands on: fewer states for a search.
 
-A core keeps the words of several pairs in one memory, each pair in its slot, and hands the number of the slot on through
-registers. For a pair that is marked only its own slot counts. So all pairs are split by the number of their slot; in each
-case a register that hands on numbers is replaced by one bit, whether its number is this one. The bit is exact: a comparison
-with a constant comes to the same before a register, or a choice, as behind it.
+A core keeps the words of several pairs in one memory, each pair in its slot, and hands the number of the slot on
+through registers. For a pair that is marked only its own slot counts. So all pairs are split by the number of their
+slot; in each case a register that hands on numbers is replaced by one bit, whether its number is this one. The bit is
+exact: a comparison with a constant comes to the same before a register, or a choice, as behind it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from modmill.proofs.netlist import REGISTERS, Bit, Cell, Netlist
 if TYPE_CHECKING:
     from modmill.proofs.handshake.monitors import Monitored
 
+_NONE: Cell = {"type": "", "connections": {}}
 COPIES = ("$mux", "$pmux")
 """Gates that hand on one of several words."""
 
@@ -71,8 +72,7 @@ class Slot:
     def has(self, word: Sequence[Bit]) -> Bit:
         """Whether a word has the number."""
         if (key := tuple(word)) not in self._found:
-            cells = {self._drivers[b][0] if b in self._drivers else "" for b in word}
-            cell = self._net.cells.get(cells.pop(), {"type": ""}) if len(cells) == 1 else {"type": ""}
+            cell = self._cell(word)
             if all(isinstance(b, str) for b in word):
                 self._found[key] = "x" if "x" in word else self._is("".join(map(str, reversed(word))))
             elif cell["type"] in REGISTERS:
@@ -91,15 +91,17 @@ class Slot:
         todo, seen = [tuple(word)], {tuple(word)}
         while todo:
             key = todo.pop()
-            cells = {self._drivers[b][0] if b in self._drivers else "" for b in key}
-            if len(cells) > 1 or "" in cells:
-                continue
-            cell = self._net.cells[cells.pop()]
+            cell = self._cell(key)
             if cell["type"] in REGISTERS:
                 yield key
-            new = {tuple(each) for each in handed_on(cell, [self._drivers[b][2] for b in key])} - seen
+            new = {tuple(each) for each in handed_on(cell, [self._drivers[b][2] for b in key if cell["type"]])}
+            todo += new - seen
             seen |= new
-            todo += new
+
+    def _cell(self, word: Sequence[Bit]) -> Cell:
+        """The one cell that gives all bits of a word; one without a type if there is none."""
+        cells = {self._drivers[b][0] if b in self._drivers else "" for b in word}
+        return self._net.cells.get(cells.pop(), _NONE) if len(cells) == 1 else _NONE
 
     def _is(self, digits: str) -> Bit:
         return str(int(int(digits, 2) == self._number))
@@ -112,7 +114,7 @@ class Slot:
         new = self.has(handed_on(cell, places)[0])
         on = {p: pins[p][0] if int(parameters[f"{p}_POLARITY"], 2) else net.inverse(pins[p][0])
               for p in ("EN", "SRST") if p in pins}  # fmt: skip
-        value = parameters.get("SRST_VALUE", "")
+        value: str = parameters.get("SRST_VALUE", "")
         reset = self._is("".join(value[-1 - k] for k in reversed(places))) if "SRST" in on else "0"
         if cell["type"] == "$sdffce":
             new = net.choice(on["SRST"], new, reset)
