@@ -157,24 +157,29 @@ def order(net: Netlist, pace: Pace, marked: Collection[Bit], seconds: float, *, 
     """Prove that results leave in the order of their pairs. ``marked``: nets that depend on data."""
     part = Part("order", _ORDER + steady * _STEADY, "OPEN", steady=steady)
     for search in (Monitored.never, Monitored.search):
-        begin, before = time.process_time(), dict[str, set[int]]()
+        left, before = seconds, dict[str, set[int]]()
         for levels, through in product(range(1, _LEVELS + 1), (False, True)):
-            left = seconds - (time.process_time() - begin)
             if left <= 0:
                 break
-            watched = Monitored(net, pace, steady=steady)
+
+            def of_slot(slot: int, levels: int = levels, through: bool = through) -> tuple[Monitored, Results]:
+                watched = Monitored(net, pace, steady=steady)
+                return watched, Results(watched, marked, levels, through=through, slot=slot)
+
             try:
-                results = Results(watched, marked, levels, through=through)
+                watched, results = of_slot(0)
                 if through and results.stored == before:
                     continue
-                before = results.stored
-                found = search(watched, results.wrong(), left)
-                for slot in range(1, results.slots):
-                    if found.answer == "never":
-                        watched = Monitored(net, pace, steady=steady)
-                        other = Results(watched, marked, levels, through=through, slot=slot)
-                        more = search(watched, other.wrong(), seconds)
-                        found = replace(more, states=found.states + more.states)
+                before, wrong = results.stored, results.wrong()
+                begin = time.process_time()
+                found = search(watched, wrong, left)
+                left -= time.process_time() - begin
+                for slot in range(1, results.slots if found.answer == "never" else 1):
+                    watched, other = of_slot(slot)
+                    more = search(watched, other.wrong(), seconds)
+                    found = replace(more, states=found.states + more.states)
+                    if found.answer != "never":
+                        break
             except OpenError as error:
                 part = replace(part, remains=part.remains or str(error))
                 continue
