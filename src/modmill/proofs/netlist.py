@@ -276,6 +276,8 @@ def behind(cell: Cell, port: str, k: int) -> Iterable[tuple[str, int]]:
         bits = range(len(pins[p]))
         if p in ("A", "B") and type_ in _BITWISE:
             yield from ((p, j) for j in bits if j == min(k, len(pins[p]) - 1) or j == k)
+        elif p in ("A", "B") and type_ == "$pmux":
+            yield from ((p, j) for j in bits if j % len(pins["Y"]) == k)
         elif p in ("A", "B") and type_ in CARRYING:
             yield from ((p, j) for j in bits if j <= k)
         elif p == "D" and type_ in REGISTERS:
@@ -313,7 +315,9 @@ def ahead(cell: Cell, port: str, j: int) -> Iterable[tuple[str, int]]:
         return
     for out in (p for p in pins if cell["port_directions"][p] == "output"):
         bits = len(pins[out])
-        if port in ("A", "B") and type_ in _BITWISE:
+        if port in ("A", "B") and type_ == "$pmux":
+            yield out, j % bits
+        elif port in ("A", "B") and type_ in _BITWISE:
             end = bits if j == len(pins[port]) - 1 else j + 1  # the highest bit of an operand is extended
             yield from ((out, k) for k in range(j, min(end, bits)))
         elif port in ("A", "B") and type_ in CARRYING:

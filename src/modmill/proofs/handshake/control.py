@@ -16,15 +16,18 @@ three proofs:
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from modmill.proofs.handshake.constant_time import HANDSHAKE, PUBLIC, dependent, path_to, require_clock, users_of
-from modmill.proofs.handshake.monitors import MOST, PATIENCE, STREAM, Monitored, Pace, replayed
-from modmill.proofs.handshake.result_way import OpenError, Results
-from modmill.proofs.netlist import REGISTERS, Bit, Netlist, behind
+from modmill.proofs.handshake.constant_time import HANDSHAKE, PUBLIC, dependent, require_clock, users_of
+from modmill.proofs.handshake.hours import Hours
+from modmill.proofs.handshake.monitors import MOST, PATIENCE, STREAM, Monitored, OpenError, Pace, alone, replayed
+from modmill.proofs.handshake.result_way import Results
+from modmill.proofs.netlist import REGISTERS, Bit, Cell, Netlist, ahead
 
+_MOST_GATES = 200
+"""Most nets behind i_valid among which those are looked for that are 1 when a pair is accepted."""
 _LEVELS = 4
 """Most registers and memories one behind the other through which a result is followed."""
 
@@ -32,8 +35,9 @@ _LEVELS = 4
 @dataclass(frozen=True)
 class Part:
     """One statement. ``state``: PROVED, OPEN or REFUTED; ``remains``: why it is not proved; ``states``: number of those
-    visited; ``schedule``: inputs in each cycle after the first of a reset that refute it; ``made``, ``cells``: the
-    registers, memories or gates that have the results, and when; ``steady``: an offered pair must stay."""
+    visited; ``schedule``: inputs in each cycle after the first of a reset that refute it; ``made``: the registers,
+    memories or gates that have the results, and when; ``taken``: the same by the names of cells; ``steady``: an offered
+    pair must stay."""
 
     name: str
     theorem: str
@@ -42,7 +46,7 @@ class Part:
     states: int = 0
     schedule: tuple[Mapping[str, int], ...] = ()
     made: tuple[str, ...] = ()
-    cells: tuple[str, ...] = ()
+    taken: Mapping[str, Collection[int]] = field(default_factory=dict)
     steady: bool = False
 
     @property
@@ -85,7 +89,7 @@ def prove_control(net: Netlist, pace: Pace, seconds: float = 20) -> ControlProof
         proof.parts.append(Part("order", _ORDER, "OPEN", "it needs the proof of the tokens"))
     if proof.state == "PROVED":
         first, second = proof.parts
-        proof.parts.append(stalls(net, pace, second.cells, seconds, steady=first.steady))
+        proof.parts.append(stalls(net, pace, second.taken, seconds, steady=first.steady))
     else:
         proof.parts.append(Part("stalls", _STALLS, "OPEN", "it needs the proof of the order"))
     return proof
@@ -153,24 +157,35 @@ def order(net: Netlist, pace: Pace, marked: Collection[Bit], seconds: float, *, 
     """Prove that results leave in the order of their pairs. ``marked``: nets that depend on data."""
     part = Part("order", _ORDER + steady * _STEADY, "OPEN", steady=steady)
     for search in (Monitored.never, Monitored.search):
-        begin, before = time.process_time(), dict[str, set[int]]()
+        left, before = seconds, dict[str, set[int]]()
         for levels, through in product(range(1, _LEVELS + 1), (False, True)):
-            left = seconds - (time.process_time() - begin)
             if left <= 0:
                 break
-            watched = Monitored(net, pace, steady=steady)
+
+            def of_slot(slot: int, levels: int = levels, through: bool = through) -> tuple[Monitored, Results]:
+                watched = Monitored(net, pace, steady=steady)
+                return watched, Results(watched, marked, levels, through=through, slot=slot)
+
             try:
-                results = Results(watched, marked, levels, through=through)
+                watched, results = of_slot(0)
                 if through and results.stored == before:
                     continue
-                before = results.stored
-                found = search(watched, results.wrong(), left)
+                before, wrong = results.stored, results.wrong()
+                begin = time.process_time()
+                found = search(watched, wrong, left)
+                left -= time.process_time() - begin
+                for slot in range(1, results.slots if found.answer == "never" else 1):
+                    watched, other = of_slot(slot)
+                    more = search(watched, other.wrong(), seconds)
+                    found = replace(more, states=found.states + more.states)
+                    if found.answer != "never":
+                        break
             except OpenError as error:
                 part = replace(part, remains=part.remains or str(error))
                 continue
             if found.answer == "never":
-                made, cells = tuple(results.made()), tuple(results.stored)
-                return replace(part, state="PROVED", remains="", states=found.states, made=made, cells=cells)
+                made = tuple(results.made())
+                return replace(part, state="PROVED", remains="", states=found.states, made=made, taken=results.stored)
             why = "a result may be at the port that is not the one whose turn it is"
             if found.answer == "too many":
                 why = f"there are more than {found.states:,} states"
@@ -180,42 +195,58 @@ def order(net: Netlist, pace: Pace, marked: Collection[Bit], seconds: float, *, 
     return part
 
 
-def stalls(net: Netlist, pace: Pace, cells: Sequence[str], seconds: float, *, steady: bool) -> Part:
-    """Prove that nothing before the registers, memories and gates ``cells`` depends on o_ready, unless through the
-    acceptance of a pair: nets that are 1 exactly then, in all states."""
+def stalls(net: Netlist, pace: Pace, taken: Mapping[str, Collection[int]], seconds: float, *, steady: bool) -> Part:
+    """Prove that nothing that the registers, memories and gates ``taken`` take in their cycles after an acceptance
+    depends on o_ready, unless through the acceptance of a pair: nets that are 1 exactly then, or always so many cycles
+    before, in all states."""
     ports, part = net.module["ports"], Part("stalls", _STALLS, "PROVED", steady=steady)
-    accepted = set(_accepting(net, pace, seconds, steady=steady))
-    reached = dependent(net, users_of(net), ports["o_ready"]["bits"], accepted)
-    todo: list[Bit] = []
-    for cell in (net.cells[name] for name in cells if name in net.cells):
-        ends = ("D",) if cell["type"] in REGISTERS else ("WR_DATA",) if cell["type"] == "$mem_v2" else ("A", "B", "S")
-        todo += [_written(net, b) for port in ends for b in cell["connections"].get(port, ())]
-    seen = {*todo, *accepted}
-    while todo:
-        bit = todo.pop()
-        if bit in reached:
-            path = " -> ".join(path_to(net, reached, bit))
-            return replace(part, state="OPEN", remains=f"a path of nets, which values may or may not take: {path}")
-        if bit in net.drivers and bit not in accepted:
-            name, port, k = net.drivers[bit]
-            pins = net.cells[name]["connections"]
-            more = {pins[p][j] for p, j in behind(net.cells[name], port, k)} - seen
-            seen |= more
-            todo += more
+    words = {name: _taken(net, net.cells[name]) for name in taken if name in net.cells}
+    ((ready,), (source,)) = ports["i_ready"]["bits"], ports["o_ready"]["bits"]
+    try:
+        hours = Hours(net, [ready, *(b for bits in words.values() for b in bits)], pace.reset)
+    except ValueError as error:
+        return replace(part, state="OPEN", remains=str(error))
+    begins = [hour for hour in range(hours.count()) if hours.may(ready, hour)]
+    starts = [
+        (b, hours.after(hour, age)) for name, bits in words.items() for age in taken[name] for hour in begins
+        for b in bits if isinstance(b, int)
+    ]  # fmt: skip
+    if path := hours.path(starts, source, set(_accepting(net, pace, seconds, steady=steady))):
+        names = " -> ".join(dict.fromkeys(filter(None, map(net.name, path))))
+        return replace(part, state="OPEN", remains=f"a path of nets, which values may or may not take: {names}")
     return part
 
 
+def _taken(net: Netlist, cell: Cell) -> list[Bit]:
+    """What a register, memory or gate takes."""
+    ends = ("D",) if cell["type"] in REGISTERS else ("WR_DATA",) if cell["type"] == "$mem_v2" else ("A", "B", "S")
+    return [_written(net, b) for port in ends for b in cell["connections"].get(port, ())]
+
+
 def _accepting(net: Netlist, pace: Pace, seconds: float, *, steady: bool) -> Iterator[Bit]:
-    """Outputs of gates of i_valid that are 1 exactly when a pair is accepted, or never."""
+    """Outputs of gates behind i_valid that are 1 exactly when a pair is accepted, or always so many cycles before."""
     (valid,) = net.module["ports"]["i_valid"]["bits"]
-    for cell in net.cells.values():
-        if cell["type"] in REGISTERS or not any(valid in bits for bits in cell["connections"].values()):
+    users = users_of(net)
+    todo, seen = [valid], {valid}
+    while todo and len(seen) < _MOST_GATES:
+        for name, port, k in users.get(todo.pop(), ()):
+            cell = net.cells[name]
+            if cell["type"] not in REGISTERS and cell["type"] != "$mem_v2":
+                new = {cell["connections"][out][j] for out, j in ahead(cell, port, k)} - seen
+                seen |= new
+                todo += new
+    gates = [bit for bit in seen if bit != valid]
+    values, accepted, _ = alone(Monitored(net, pace, steady=steady), gates, 0)
+    for bit in gates:
+        when = [cycle for cycle in range(accepted + 1) if values[cycle][bit]]
+        if len(when) != 1:
             continue
-        for bit in cell["connections"].get("Y", ()):
-            watched = Monitored(net, pace, steady=steady)
-            differs = watched.gate("$xor", [bit], [watched.accept])
-            if any(watched.search(wrong, seconds).answer == "never" for wrong in (differs, bit)):
-                yield bit
+        watched = Monitored(net, pace, steady=steady)
+        early = bit
+        for _ in range(accepted - when[0]):
+            (early,) = watched.cleared([early])
+        if watched.search(watched.gate("$xor", [early], [watched.accept]), seconds).answer == "never":
+            yield bit
 
 
 def _written(net: Netlist, bit: Bit) -> Bit:

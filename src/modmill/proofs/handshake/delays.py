@@ -39,8 +39,9 @@ class Chain:
     length: int
 
 
-def shortened(net: Monitored, wrong: Bit) -> Monitored | None:
-    """A copy of the netlist in which the chains are replaced on which ``wrong`` depends; None if there are none."""
+def shortened(net: Monitored, wrong: Bit, *, early: bool = False) -> Monitored | None:
+    """A copy of the netlist in which the chains are replaced on which ``wrong`` depends; None if there are none.
+    ``early``: the bit of the marked pair is the last one before its acceptance, not the first one from then on."""
     cone = _Cone(net, wrong)
     found = sorted(cone.chains(), key=lambda chain: -chain.length)[:_MOST]
     if not found:
@@ -48,8 +49,9 @@ def shortened(net: Monitored, wrong: Bit) -> Monitored | None:
     made = copy.copy(net)
     made.module = {**net.module, **{key: dict(net.module[key]) for key in ("cells", "ports", "netnames")}}
     made.cells = made.module["cells"]
+    follow = "" if "mark" not in vars(net) or not cone.has(net.mark.start) else "early" if early else "late"
     for number, chain in enumerate(found):
-        _replace(made, chain, f"{PICK}${number}", marked="mark" in vars(net) and cone.has(net.mark.start))
+        _replace(made, chain, f"{PICK}${number}", follow)
     return made
 
 
@@ -128,9 +130,9 @@ class _Cone:
                 yield Chain(given, (self._drivers[bit][0], self._drivers[bit][2]), length)
 
 
-def _replace(net: Monitored, chain: Chain, port: str, *, marked: bool) -> None:
-    """Give the end of a chain what may leave it. ``port``: name of a new input, which chooses. ``marked``: follow the
-    marked pair, else the oldest 1."""
+def _replace(net: Monitored, chain: Chain, port: str, follow: str) -> None:
+    """Give the end of a chain what may leave it. ``port``: name of a new input, which chooses. ``follow``: the first
+    bit from the acceptance of the marked pair on ("late"), the last one before it ("early"), or the oldest 1 ("")."""
     name, place = chain.end
     cell = net.cells[name]
     pins, parameters = cell["connections"], cell["parameters"]
@@ -154,19 +156,27 @@ def _replace(net: Monitored, chain: Chain, port: str, *, marked: bool) -> None:
         net.held(net.chosen(clear, net.chosen(step, out, new), ["0"] * len(out)), out)
 
     any_, here = net.all_of([*free, some(count)]), net.inverse(some(left))  # here: the followed one leaves
-    if marked:
-        ahead, follows, waits = net.fresh(size), net.fresh(1), net.fresh(1)
-        wanted = net.one_of([net.mark.start, *waits])
-        enters = net.all_of([chain.first, wanted, net.inverse(*follows)])
+    if follow:
+        ahead, follows = net.fresh(size), net.fresh(1)
+        marked = net.fresh(1)  # the followed bit is that of the marked pair
+        fixed = net.one_of([net.all_of([*follows, net.mark.start]), *marked])
+        leaves = net.all_of([step, here])
+        net.held(net.chosen(clear, [net.all_of([fixed, net.inverse(leaves)])], ["0"]), marked)
+        enters = net.all_of([chain.first, net.inverse(fixed)])
+        if follow == "late":
+            waits = net.fresh(1)
+            wanted = net.one_of([net.mark.start, *waits])
+            enters = net.all_of([chain.first, wanted, net.inverse(*follows)])
+            net.held(net.chosen(clear, [net.all_of([wanted, net.inverse(net.all_of([enters, step]))])], ["0"]), waits)
         full = net.gate("$eq", ahead, left)  # those before it fill all places before it
         any_ = net.choice(follows[0], any_, net.one_of([here, full, net.all_of([*free, some(ahead)])]))
-        net.held(net.chosen(clear, [net.all_of([wanted, net.inverse(net.all_of([enters, step]))])], ["0"]), waits)
-        held([net.one_of([enters, net.all_of([*follows, net.inverse(here)])])], follows)
+        stays = [] if follow == "late" else [fixed]  # a bit whose pair is not accepted until the next step is forgotten
+        held([net.one_of([enters, net.all_of([*follows, net.inverse(here), *stays])])], follows)
     else:
         any_ = net.one_of([any_, net.all_of([here, some(count)])])
     out = net.one_of([any_, net.equal(count, chain.length)])
     held(less(net.add("$add", width=size, A=count, B=[chain.first]), out), count)
-    if marked:
+    if follow:
         held(net.chosen(enters, less(ahead, net.all_of([out, some(ahead)])), less(count, out)), ahead)
         held(net.chosen(enters, less(left, some(left)), last), left)
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from modmill.proofs.netlist import REGISTERS, Bit, Cell, Netlist, behind
@@ -69,7 +70,6 @@ class Gates:
         self.inputs = {self._of(b): b for b in cone if b not in self.net.drivers}
         self.outputs = [self._of(b) for n in outputs for b in net.module["ports"].get(n, {"bits": []})["bits"]]
         self._build(cone)
-        self._parts = self._compiled()
 
     # ---- construction
 
@@ -321,7 +321,8 @@ class Gates:
             known = [n for n in address if n in self._drives or n in self.inputs or n in self.registers]
             memory.writes.append((known, {k: (data[k], enable[k]) for k in sorted(used)}))
 
-    def _compiled(self) -> list[Callable[..., None]]:
+    @cached_property
+    def _parts(self) -> list[Callable[..., None]]:
         made = []
         for at in range(0, len(self._code), 2000):
             text = "def part(V, U, M, read):\n " + "\n ".join(self._code[at : at + 2000] or ["pass"])

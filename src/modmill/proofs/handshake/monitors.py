@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -116,13 +116,15 @@ def graph_of(gates: Gates) -> Graph:
 
 class Monitored(Miter):
     """A copy of a netlist with monitors. ``reset``: high for ``pace.reset`` cycles from the one in which port rst is.
-    ``under_way``: the number of pairs accepted and not taken."""
+    ``under_way``: the number of pairs accepted and not taken.
+    ``only``: when pairs may be marked."""
 
     def __init__(self, net: Netlist, pace: Pace, *, steady: bool) -> None:
         """``steady``: only histories count in which an offered pair stays until it is accepted."""
         ports = net.module["ports"]
         super().__init__(copy.deepcopy(net.module), 0, ports["clk"]["bits"])
         self.pace = pace
+        self.only: Bit = "1"
         own = list(self.cells.values())
         self.i_valid, self.i_ready, self.o_valid, self.o_ready = (ports[name]["bits"][0] for name in STREAM)
         (rst,) = ports["rst"]["bits"]
@@ -175,7 +177,7 @@ class Monitored(Miter):
         self.module["ports"][PICK] = {"direction": "input", "bits": (pick := self.fresh(1))}
         under, ahead = self.fresh(1), self.fresh(size := len(self.under_way))
         none = self.gate("$logic_not", ahead)
-        start = self.all_of([*pick, self.accept, self.inverse(under[0])])
+        start = self.all_of([*pick, self.accept, self.only, self.inverse(under[0])])
         lasts = self.one_of([start, self.all_of([*under, self.inverse(self.all_of([self.take, none]))])])
         self.cleared([lasts], under)
         before = self.add("$sub", width=size, A=self.under_way, B=[self.take])
@@ -192,8 +194,11 @@ class Monitored(Miter):
     def never(self, wrong: Bit, seconds: float) -> Found:
         """The same as `search`, but not all is known of shift registers (`delays`), so "perhaps" may be wrong; it
         is said of no states at all if there are none that can be replaced."""
-        short = shortened(self, wrong)
-        return short.search(wrong, seconds) if short else Found("perhaps", 0, ())
+        found = Found("perhaps", 0, ())
+        for early in (False, True):
+            if found.answer == "perhaps" and (short := shortened(self, wrong, early=early)):
+                found = short.search(wrong, seconds)
+        return found
 
     def search(self, wrong: Bit, seconds: float) -> Found:
         """Whether a signal is never 1 outside resets."""
@@ -217,6 +222,10 @@ def replayed(net: Monitored, wrong: list[Bit], schedule: Sequence[Mapping[str, i
         run.clock()
         run.cycle(inputs)
     return [k for k, bit in enumerate(wrong) if run.ones(bit)]
+
+
+class OpenError(ValueError):
+    """The message says why something cannot be shown."""
 
 
 class Run:
@@ -258,3 +267,28 @@ class Run:
         for plane in (self._V, self._U):
             for n, value in [(n, plane[f]) for n, f in self._gates.registers.items()]:
                 plane[n] = value
+
+
+def alone(net: Monitored, nets: Collection[Bit], waits: int) -> tuple[list[dict[Bit, int | None]], int, int]:
+    """Values of nets, and of the handshake, in each cycle of a run with one pair, the cycle of its acceptance, and one
+    in which its result is valid, ``waits`` cycles after the first.
+
+    Raises OpenError if there is no result."""
+    nets = {*nets} | {net.i_valid, net.i_ready, net.o_valid, net.o_ready}
+    run, pace = Run(net, sorted(nets, key=str)), net.pace
+    run.reset()
+    values: list[dict[Bit, int | None]] = []
+    end = PATIENCE * (pace.latency + pace.interval)
+    accepted, loaded = -1, end if "k_valid" in net.module["ports"] else 0
+    for cycle in range(loaded + end):
+        offer = int(accepted < 0 and cycle >= loaded)
+        run.cycle({"i_valid": offer, "o_ready": int(waits == 0), "k_valid": int(cycle < loaded)})
+        values.append({b: run.value(b) for b in nets})
+        if offer and values[-1][net.i_valid] and values[-1][net.i_ready]:
+            accepted = cycle
+        if accepted >= 0 and values[-1][net.o_valid]:
+            if waits == 0:
+                return values, accepted, cycle
+            waits -= 1
+        run.clock()
+    raise OpenError("a pair that is alone has no result")

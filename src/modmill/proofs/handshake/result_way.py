@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from modmill.proofs.handshake.monitors import PATIENCE, Monitored, Run
+from modmill.proofs.handshake.monitors import Monitored, OpenError, alone
+from modmill.proofs.handshake.slots import COPIES, Slot, numbered
 from modmill.proofs.miter import memory_ports
 from modmill.proofs.netlist import REGISTERS, Bit, Cell, Netlist, behind
 
@@ -20,11 +21,6 @@ _MOST_FLAGS = 400
 """Most registers and words with a flag."""
 _MOST_BITS = 30_000
 """Most bits of data through which a result is followed."""
-_COPIES = ("$mux", "$pmux")
-
-
-class OpenError(ValueError):
-    """The message says why a result cannot be followed."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +36,13 @@ class _Ring:
 
 class Results:
     """The way of a result to port o_r, backwards through ``levels`` registers with an enable, or memories. Gates that
-    change data end it too, unless it goes ``through`` them.
+    change data end it too, unless it goes ``through`` them. Where memories have slots, only pairs whose slot has the
+    number ``slot`` count; ``slots`` is the number of slots, else 1.
 
     ``stored``: for each register, memory, gate or port with data at the other end the cycles after the acceptance in
     which it takes a result that is alone. Raises OpenError if its way does not depend on control alone."""
 
-    def __init__(self, net: Monitored, marked: Collection[Bit], levels: int, *, through: bool) -> None:
+    def __init__(self, net: Monitored, marked: Collection[Bit], levels: int, *, through: bool, slot: int = 0) -> None:
         self._net, self._marked, self._levels, self._through = net, marked, levels, through
         self._ports = net.module["ports"]
         self.stored: dict[str, set[int]] = {}
@@ -54,12 +51,16 @@ class Results:
         self._flags: dict[tuple[Bit, int], Bit] = {}
         self._held: dict[tuple[str, int], list[Bit]] = {}
         self._rings: dict[str, _Ring | None] = {}
+        self._slot, self._places = Slot(net, slot), dict[str, list[int]]()
+        self._written: dict[str, dict[int, int]] = {}
+        self.slots = 1
         self._follow()
         if any(len(values) > 1 for values in self._controls.values()):
             raise OpenError("a gate behind registers with an enable does different things to results")
         self._aligned()
         if not self.stored:
             raise OpenError("nothing takes a result that is alone")
+        self._split()
         self._mark()
 
     def made(self) -> Iterator[str]:
@@ -86,7 +87,7 @@ class Results:
         return [b for b in dict.fromkeys(bits) if b in self._marked]
 
     def _copies(self, cell: Cell) -> bool:
-        return cell["type"] in _COPIES and not self._marked_of(cell["connections"]["S"])
+        return cell["type"] in COPIES and not self._marked_of(cell["connections"]["S"])
 
     def _below(self, cell: Cell, level: int) -> int:
         """The level in front of a register or memory."""
@@ -144,7 +145,7 @@ class Results:
     def _reached(self) -> set[Bit]:
         """Nets of control on which the way depends, and those of the handshake."""
         net = self._net
-        found: set[Bit] = {net.i_valid, net.i_ready, net.o_valid, net.o_ready, net.reset}
+        found: set[Bit] = {net.reset}
         todo = [(b, self._levels) for b in self._marked_of(self._ports["o_r"]["bits"])]
         seen = set(todo)
         while todo:
@@ -174,33 +175,33 @@ class Results:
                 raise OpenError(f"a result comes from more than {_MOST_BITS:,} bits")
         return {b for b in found if isinstance(b, int)}
 
-    def _alone(self, nets: set[Bit], waits: int) -> tuple[list[dict[Bit, int | None]], int, int]:
-        """Values of nets in each cycle of a run with one pair, the cycle of its acceptance, and one in which its result
-        is valid, ``waits`` cycles after the first."""
-        net = self._net
-        run, pace = Run(net, sorted(nets, key=str)), net.pace
-        run.reset()
-        values: list[dict[Bit, int | None]] = []
-        end = PATIENCE * (pace.latency + pace.interval)
-        accepted, loaded = -1, end if "k_valid" in self._ports else 0
-        for cycle in range(loaded + end):
-            offer = int(accepted < 0 and cycle >= loaded)
-            run.cycle({"i_valid": offer, "o_ready": int(waits == 0), "k_valid": int(cycle < loaded)})
-            values.append({b: run.value(b) for b in nets})
-            if offer and values[-1][net.i_valid] and values[-1][net.i_ready]:
-                accepted = cycle
-            if accepted >= 0 and values[-1][net.o_valid]:
-                if waits == 0:
-                    return values, accepted, cycle
-                waits -= 1
-            run.clock()
-        raise OpenError("a pair that is alone has no result")
-
     def _follow(self) -> None:
         """Find ``stored``."""
         nets = self._reached()
         for waits in (0, 2):
-            self._trace(*self._alone(nets, waits))
+            self._trace(*alone(self._net, nets, waits))
+
+    def _split(self) -> None:
+        """Mark only pairs for which a word has the number when they are accepted. The word is one from which addresses
+        of a memory are handed on, and has the number of the slot of a pair that is alone; of several it is the one that
+        changed last. If pairs have other slots than this word says, the proof fails."""
+        found: list[tuple[int, tuple[Bit, ...]]] = []
+        for name, taken in self._written.items():
+            cell = self._net.cells[name]
+            if places := self._numbers(name, cell):
+                (address, *_), *_ = self._writes(name, cell)
+                words = list(self._slot.before([address[k] for k in places]))
+                values, accepted, _ = alone(self._net, {b for word in words for b in word if isinstance(b, int)}, 0)
+                number = sum((taken[min(taken)] >> place & 1) << k for k, place in enumerate(places))
+                for word in words:
+                    of = [[values[c][b] if isinstance(b, int) else int(b) for b in word] for c in range(accepted + 1)]
+                    if of[-1] == [number >> k & 1 for k in range(len(word))]:
+                        found.append((max((c for c in range(accepted) if of[c] != of[-1]), default=-1), word))
+                break
+        if not found:
+            self._places, self.slots = {name: [] for name in self._net.cells}, 1
+        else:
+            self._net.only = self._slot.has(max(found)[1])
 
     def _trace(self, values: Sequence[Mapping[Bit, int | None]], accepted: int, valid: int) -> None:
         """Add what one run shows: in cycle ``valid`` the result is at the port."""
@@ -237,6 +238,7 @@ class Results:
                 for before in range(cycle - 1, -1, -1):
                     hits = [d for a, d, e in writes if value([e], before) and value(a, before) == at]
                     if hits:
+                        self._written.setdefault(name, {})[before - accepted] = at
                         stored(name, hits[-1], self._below(cell, level), before)
                         break
             elif self._copies(cell):
@@ -356,10 +358,13 @@ class Results:
             return self._register(name, cell, level)
         if cell["type"] == "$mem_v2":
             words = self._memory(name, cell, level)
-            for select in self._of_ring(name, cell, self._address(cell, k), [*"0" * _MOST_FLAGS]):
+            here, address = self._in_slot(
+                name, cell, self._of_ring(name, cell, self._address(cell, k), [*"0" * _MOST_FLAGS])
+            )
+            for select in address:
                 pairs = zip(words[::2], [*words[1::2], *words[-1:]], strict=False)
                 words = [self._net.choice(select, low, high) for low, high in pairs]
-            return words[0]
+            return self._net.all_of([words[0], here])
         if not self._passes(cell):
             return self._at(name)
         if not self._copies(cell):
@@ -394,7 +399,7 @@ class Results:
         return self._held[name, level][0]
 
     def _memory(self, name: str, cell: Cell, level: int) -> list[Bit]:
-        net, size = self._net, 1 << int(cell["parameters"]["ABITS"], 2)
+        net, size = self._net, 1 << (int(cell["parameters"]["ABITS"], 2) - len(self._numbers(name, cell)))
         if (name, level) not in self._held:
             if size > _MOST_FLAGS:
                 raise OpenError(f"memory {name} has {size} words, more than {_MOST_FLAGS}")
@@ -405,14 +410,33 @@ class Results:
                 where = address
                 if ring:
                     where = self._of_ring(name, cell, self._while_enabled(address, enable), ring.level)
+                inside, where = self._in_slot(name, cell, where)
                 for word in range(size):
-                    here = net.all_of([enable, net.equal(where, word)])
+                    here = net.all_of([enable, inside, net.equal(where, word)])
                     new[word] = net.choice(here, new[word], flag)
             if ring:
                 new = [net.choice(ring.next, new[word], new[_next_word(word, ring.places)]) for word in range(size)]
             for word in range(size):
                 net.cleared([net.all_of([new[word], net.mark.lasts])], [flags[word]])
         return self._held[name, level]
+
+    def _numbers(self, name: str, cell: Cell) -> list[int]:
+        """Places of the bits of a memory's addresses that are the number of a slot."""
+        if name not in self._places:
+            writes = [self._while_enabled(address, enable) for address, _, enable in self._writes(name, cell)]
+            reads = [address for address, _ in memory_ports(cell, cell["connections"], "RD_ADDR", "RD_DATA")]
+            given = Netlist({**self._net.module})
+            found = set[int]().union(*(numbered(given, address) for address in (*writes, *reads)))
+            every = len(found) == int(cell["parameters"]["ABITS"], 2)
+            self._places[name] = [] if every or self._ring(name, cell) else sorted(found)
+            self.slots = max(self.slots, 1 << len(self._places[name]))
+        return self._places[name]
+
+    def _in_slot(self, name: str, cell: Cell, address: Sequence[Bit]) -> tuple[Bit, list[Bit]]:
+        """Whether an address is in the slot, and its other bits."""
+        places = self._numbers(name, cell)
+        others = [bit for k, bit in enumerate(address) if k not in places]
+        return self._slot.has([address[k] for k in places]) if places else "1", others
 
     def _while_enabled(self, address: list[Bit], enable: Bit) -> list[Bit]:
         """An address without the choice that gives x while ``enable`` is 0."""
