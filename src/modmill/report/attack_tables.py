@@ -77,7 +77,7 @@ def _core(about: Mapping[str, Any]) -> str:
         return f"{about['design']}, {int(about['modulus'], 16).bit_length()} bits"
     work = work_of(about)
     subject = f"{work.subject}-bit powers" if work.kind == "rsa" else work.subject
-    moduli = about["parameters"].get("n")
+    moduli = about.get("parameters", {}).get("n")
     return f"{subject}, {about['design']}{f', n = {moduli}' if moduli else ''}"
 
 
