@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from calls_bench import Powers, compiles_for_rv32i, simulated
 from command import refused
-from test_check_result import unchecked
+from test_check_result import ends_with_an_alarm, unchecked
 from test_engine_proof import planted
 from test_power_calls import WRONG_KEY, key
 
@@ -231,12 +231,7 @@ def test_behind_a_bus(bus, options):
     """The check passes, zeroise included, which leaves nothing in the memory of inputs. An alarm ends a job with an
     error."""
     core = made(bus=bus, **options)
-    text = bus_texts(core.device, find_bus(bus), core.verilog)["bus.v"]
-    exchanges = list(core.exchanges())
-    assert list(bus_faults(text, core.device, find_bus(bus), exchanges)) == []
-    wrong, count = re.subn(r"(\bwrong <= )[^;]*;", r"\g<1>1'h1;", text)
-    assert count == 1
-    assert "ALARM" in next(iter(bus_faults(wrong, core.device, find_bus(bus), exchanges)))
+    ends_with_an_alarm(core, bus)
 
 
 def test_a_memory_that_zeroise_does_not_reach_is_seen():

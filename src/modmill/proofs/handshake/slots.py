@@ -75,7 +75,7 @@ class Slot:
             cell = self._cell(word)
             if all(isinstance(b, str) for b in word):
                 self._found[key] = "x" if "x" in word else self._is("".join(map(str, reversed(word))))
-            elif cell["type"] in REGISTERS:
+            elif cell["type"] in REGISTERS and "x" not in cell["parameters"].get("SRST_VALUE", ""):
                 self._register(key, cell)
             elif cell["type"] in COPIES:
                 low, *high = map(self.has, handed_on(cell, [self._drivers[b][2] for b in word]))
@@ -103,22 +103,15 @@ class Slot:
         cells = {self._drivers[b][0] if b in self._drivers else "" for b in word}
         return self._net.cells.get(cells.pop(), _NONE) if len(cells) == 1 else _NONE
 
-    def _is(self, digits: str) -> Bit:
+    def _is(self, digits: str) -> str:
         return str(int(int(digits, 2) == self._number))
 
     def _register(self, word: tuple[Bit, ...], cell: Cell) -> None:
-        net, pins, parameters = self._net, cell["connections"], cell["parameters"]
-        (bit,) = net.fresh(1)
+        (bit,) = self._net.fresh(1)
         self._found[word] = bit
         places = [self._drivers[b][2] for b in word]
         new = self.has(handed_on(cell, places)[0])
-        on = {p: pins[p][0] if int(parameters[f"{p}_POLARITY"], 2) else net.inverse(pins[p][0])
-              for p in ("EN", "SRST") if p in pins}  # fmt: skip
-        value: str = parameters.get("SRST_VALUE", "")
-        reset = self._is("".join(value[-1 - k] for k in reversed(places))) if "SRST" in on else "0"
-        if cell["type"] == "$sdffce":
-            new = net.choice(on["SRST"], new, reset)
-        new = net.choice(on.get("EN", "1"), bit, new)
-        if "SRST" in on and cell["type"] != "$sdffce":
-            new = net.choice(on["SRST"], new, reset)
-        net.held([new], [bit])
+        value: str = cell["parameters"].get("SRST_VALUE", "")
+        reset = self._is("".join(value[-1 - k] for k in reversed(places))) if value else ""
+        alike = {**cell, "parameters": {**cell["parameters"], "SRST_VALUE": reset}}
+        self._net.held(self._net.after(alike, {**cell["connections"], "D": [new], "Q": [bit]}), [bit])
