@@ -100,6 +100,26 @@ def test_cases_of_a_last_subtraction():
         assert make.case_bounds(make.sum([(1, v), (-p, fits)])) == (0, end - 1)
 
 
+def test_a_fold_more_than_a_number_needs():
+    make = Integers()
+    u, bits = 433, 17
+    number = make.sum([((1 << bits) - u - 2603, make.atom("x", 0, (1 << bits) - 1))])
+    for _ in range(4):
+        high = make.floor(number, bits)
+        number = make.sum([(1, number), (u - (1 << bits), high)])
+    assert (high.low, high.high) == (0, 1)
+    make.floor(make.sum([(-32, high), (1, make.number(1 << 31))]), 31)  # says no more of it
+    cut = make.floor(make.sum([(1, number), (1 << 30, high)]), bits)
+    assert cut == make.sum([(1 << 30 - bits, high)])
+
+
+def test_a_case_of_a_number_that_is_no_floor():
+    make = Integers()
+    x = make.atom("x", 0, 1)
+    make.assume(x, 0, 1)
+    assert make.bounds(x) == (1, 1)
+
+
 def test_parts_of_a_word_come_together():
     make = Integers()
     x, y = make.atom("x", 0, (1 << 34) - 1), make.atom("y", 0, (1 << 34) - 1)

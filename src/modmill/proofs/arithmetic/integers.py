@@ -64,7 +64,9 @@ class Integers(Ranges):
         value = self.within(lemma.value, least[0] >> lemma.bits, most[0] >> lemma.bits, why)
         if value.high == value.low + 1 and len(value.terms.keys() - {ONE}) > 1:
             newest = max((m[0] for m in value.terms if self._is_floor(m)), default=-1)
-            if newest >= 0 and value.terms[newest,] in (1, -1):
+            tells = bool(lemma.x.terms.keys() - value.terms.keys() - {ONE})  # more than the range of its value
+            closest = newest not in self._pairs or lemma.bits <= self._pairs[newest].bits
+            if newest >= 0 and value.terms[newest,] in (1, -1) and tells and closest:
                 self._pairs[newest] = lemma
 
     def _lemma(self, x: Expression, bits: int, value: Expression, most: Sum, least: Sum) -> Lemma:
@@ -116,6 +118,8 @@ class Integers(Ranges):
             return self._lemma(part, bits, value, Sum(1, ((1, of.least),)), Sum(1, ((1, of.most),)))
         number = self._atom_of.get((part, bits))
         if number is None:
+            if (again := self._again(part, bits)) is not None:
+                return again
             least, most = self.ends(part)
             low, high = least[0] >> bits, most[0] >> bits
             if low == high:
@@ -130,6 +134,18 @@ class Integers(Ranges):
         assert known is not None
         value = self.make({(number,): 1})
         return self._lemma(part, bits, value, Sum(1, ((1, known.most),)), Sum(1, ((1, known.least),)))
+
+    def _again(self, x: Expression, bits: int) -> Lemma | None:
+        """floor(x / 2^bits) as the newest floor in x, or minus it, and a constant, as of a number that is folded once
+        more than it needs; None if it is not."""
+        newest = max((m[0] for m in x.terms if self._is_floor(m)), default=-1)
+        for sign in (1, -1) if newest in self._pairs else ():
+            floor = self.make({(newest,): sign})
+            least, most = self.case_ends(self.sum([(1, x), (-1 << bits, floor)]))
+            if (constant := least[0] >> bits) == most[0] >> bits:
+                value = self._plus({ONE: constant}, floor)
+                return self._lemma(x, bits, value, Sum(1, parts([(1, most[1])])), Sum(1, parts([(1, least[1])])))
+        return None
 
     def _sign(self, x: Expression, bits: int) -> Lemma | None:
         """floor(x / 2^bits) with fewer bits, if it has two values v - 1 and v: v if x >= v 2^bits, however small the
@@ -220,7 +236,8 @@ class Integers(Ranges):
         """Note the range of what an atom is the floor of, and of its terms: the atom is ``value``, which ``ends`` say
         of both sides."""
         atom = self.atoms[number]
-        assert atom.inner is not None and atom.cut is not None
+        if atom.inner is None or atom.cut is None:
+            return
         x, cut, size = atom.inner, (atom.cut.most, atom.cut.least), 1 << atom.shift
         self.within(
             x, value * size, (value + 1) * size - 1,

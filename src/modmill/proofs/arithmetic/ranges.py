@@ -31,7 +31,7 @@ class Ranges(Polynomials):
 
     _exact: dict[Expression, tuple[End, End]] = field(default_factory=dict)
     _pairs: dict[int, Lemma] = field(default_factory=dict)
-    """Floors that are sums of atoms and had two values at some time, by the newest atom."""
+    """Floors that are sums of atoms and had two values at some time, by the newest atom: those of fewest bits."""
 
     def bounds(self, x: Expression) -> tuple[int, int]:
         """Bounds of x after the floors in it, newest first, are replaced by what they are the floors of."""
