@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -20,6 +21,7 @@ from modmill.interface import Multiplier
 from modmill.rtl.delay import DelayLines
 from modmill.rtl.digits import LANES, MEMORY, DigitMemory, Results, Scan, widest
 from modmill.rtl.free_running import INITIAL, free_running
+from modmill.rtl.strobe_ring import StrobeRing
 
 START = 2
 """Cycle after acceptance in which y_0 and x_0 enter an array with a column for each digit."""
@@ -351,6 +353,11 @@ class Control:
             self._m.d.sync += strobe.eq(Cat(*hits).any() if len(hits) > 1 else hits[0])
             self._strobes[phases] = strobe
         return self._strobes[phases]
+
+    @cached_property
+    def ring(self) -> StrobeRing:
+        """The same strobes from registers in a ring, for many strobes of a long interval."""
+        return StrobeRing(self._m, self._frame.interval, self.at(0))
 
     def passes(self, cycle: int) -> Value:
         """One bit for each group: `at` for that group's ``cycle``."""

@@ -44,6 +44,8 @@ from modmill.schedule import Operation
 
 MOST = 63
 """Most digits."""
+LONG = 65
+"""Fewest digits for which strobes come from a ring of registers."""
 ABOVE_MOST = 10
 """Most bits above the digits that may be allowed: the highest digit of the product fits the sum of a column."""
 ROOM = 2 * DIGIT + ABOVE_MOST
@@ -146,7 +148,8 @@ class Machine(pseudo_mersenne.Machine):
         """Strobes in cycles of the product."""
         p = self._params
         again = range(0, p.interval, p.digits)
-        return lambda *cycles: control.any(*(p.origin + c + more for c in cycles for more in again))
+        strobes = control if p.digits < LONG else control.ring
+        return lambda *cycles: strobes.any(*(p.origin + c + more for c in cycles for more in again))
 
 
 class FoldedMachine(Machine):
