@@ -95,8 +95,9 @@ class MachineTiming:
 
     ``period``, ``lead``: of the multiplier, in cycles. ``conditional_subtracts``: whether multiples of p are subtracted
     from sums that are not below them. ``least``: minimum cycles of an issue slot. ``starts``: as of `DesignInstance`,
-    in periods. A unit without sums accepts every form of numbers. Raises UnsupportedError if the unit cannot add the multiplier's numbers or subtract conditionally,
-    results and operands differ in form, or no length of the issue slot suits.
+    in periods. A unit without sums accepts every form of numbers. Raises UnsupportedError if the unit cannot add the
+    multiplier's numbers or subtract conditionally, results and operands differ in form, or no length of the issue slot
+    suits.
     """
 
     contract: Contract
