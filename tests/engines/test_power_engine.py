@@ -20,6 +20,7 @@ from modmill.engines.machine.top import Coprocessor
 from modmill.engines.rsa.exponentiation import Exponentiation, fixed_window, ladder, left_to_right
 from modmill.engines.rsa.layout import power_layout
 from modmill.flow.emit import verilog
+from modmill.flow.library import Start
 from modmill.flow.words import WordSimulator
 from modmill.interface import Multiplier
 from trial import loadable
@@ -227,6 +228,19 @@ def test_digits_in_banks_of_their_own():
         pairs = [(rnd.randrange(p), rnd.getrandbits(bits)) for _ in range(60)]
         run = simulator.run(layout.setup(contract(p)) + layout.power_job(0, pairs, bits), 60 * layout.number_words)
         assert layout.numbers(run.words, p) == [pow(base, exponent, p) for base, exponent in pairs]
+
+
+def test_the_first_job_after_a_reset_takes_the_predicted_cycles():
+    """Whenever it comes, also without SETUP, although the multiplier accepts no operands for many cycles."""
+    core = engine("pseudo-mersenne", 2**57 - 1, settings={"streams": 11}, window=1, threads=1, word=64)
+    job, setup = core.message(core.fitted.p, 0, 1, [(3, 1)]), core.setting(core.fitted).words
+    simulator = WordSimulator(core.verilog, core.word, top=core.top)
+    assert core.multiplier.period * core.fitted.starts > core.timing.alignment
+    for first in range(10 * core.multiplier.period):
+        for before in ([], setup):
+            words = [*before, *job.words]
+            run = simulator.run(words, 1, start=Start(1, first))
+            assert run.valid[0] - run.accepted[len(words) - 1] == job.cycles
 
 
 def test_few_threads_get_longer_issue_slots_rather_than_empty_instructions():

@@ -207,7 +207,7 @@ class BuiltEngine(ABC):
             return SlotTiming(self.contract, machine.interval, machine.distance)
         core: Multiplier = self.fitted.core(self.io)
         sums, conditional_subtracts = self._sums
-        return MachineTiming(self.contract, sums, *acceptance(core), conditional_subtracts)
+        return MachineTiming(self.contract, sums, *acceptance(core), conditional_subtracts, starts=self.fitted.starts)
 
     @property
     @abstractmethod

@@ -73,6 +73,7 @@ def engine_messages(
     contract = layout.contract
     longest = max(range(len(layout.programs)), key=layout.digit_words)
     subtracting = 2 * layout.rounds * layout.number_words * ROUND
+    after_reset = layout.timing.earliest
 
     def head(number: int, *, whole: bool) -> tuple[int, ...]:
         if (counted := commands[1 + number].counted) is None:
@@ -94,7 +95,7 @@ def engine_messages(
 
     def aborted(number: int) -> Sent:
         cut = machines * (storing(layout.threads * len(layout.programs[number].inputs)) + blinded(number))
-        return Sent(1 + number, head(number, whole=True), zeros=True, cut=True, cycles=cut)
+        return Sent(1 + number, head(number, whole=True), zeros=True, cut=True, cycles=after_reset + cut)
 
     def job(number: int) -> Sent:
         program = layout.programs[number]
@@ -109,7 +110,7 @@ def engine_messages(
     load = contract.load
     constants = layout.constants + len(layout.offset_multiples) + len(layout.conditional_subtracts)
     loading = load.cycles + _STEPS * len(load.words) if load else 0
-    yield setup_sent(fitted, modulus, storing(constants) + loading)
+    yield setup_sent(fitted, modulus, after_reset + storing(constants) + loading)
     chosen = covering(layout.programs, lambda k: job(k).cycles)
     yield from map(job, chosen)
     # results and their destinations wait in places that products take by turns

@@ -94,9 +94,10 @@ class MachineTiming:
     """Cycles of a unit around a multiplier with a contract and with at most ``sums`` sums in an instruction.
 
     ``period``, ``lead``: of the multiplier, in cycles. ``conditional_subtracts``: whether multiples of p are subtracted
-    from sums that are not below them. ``least``: minimum cycles of an issue slot. A unit without sums accepts every
-    form of numbers. Raises UnsupportedError if the unit cannot add the multiplier's numbers or subtract conditionally,
-    results and operands differ in form, or no length of the issue slot suits.
+    from sums that are not below them. ``least``: minimum cycles of an issue slot. ``starts``: as of `DesignInstance`,
+    in periods. A unit without sums accepts every form of numbers. Raises UnsupportedError if the unit cannot add the
+    multiplier's numbers or subtract conditionally, results and operands differ in form, or no length of the issue slot
+    suits.
     """
 
     contract: Contract
@@ -105,6 +106,7 @@ class MachineTiming:
     lead: int = 0
     conditional_subtracts: bool = False
     least: int = 0
+    starts: int = 1
     added = False
 
     def __post_init__(self) -> None:
@@ -226,6 +228,12 @@ class MachineTiming:
         return 2 * self.period + 3 if self.period > 1 else 3
 
     @property
+    def earliest(self) -> int:
+        """Cycle after a reset from which on a run may start: before it, the multiplier would accept that product later.
+        A loaded modulus is awaited besides (`Load`)."""
+        return 0 if self.contract.load else max(0, self.starts * self.period - self.alignment)
+
+    @property
     def run_up(self) -> int:
         """Cycles from that acceptance to the first issue slot, which align all products to the multiplier's period."""
         found = self.issue_cycles - self.accept % self.issue_cycles
@@ -252,6 +260,7 @@ class SlotTiming:
     sums = 0
     conditional_subtracts = False
     added = True
+    earliest = 0
 
     @property
     def issue_cycles(self) -> int:

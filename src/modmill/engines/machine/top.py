@@ -88,6 +88,20 @@ class Coprocessor(wiring.Component):
         checking = len(lay.programs[program].checks) * (reading + _GIVING * lay.number_words + _BETWEEN)
         return last + run.cycles(program, passes) + checking + reading
 
+    @property
+    def settling(self) -> int:
+        """Cycles after a reset in which the first word of a message waits, so that no run starts before the timing's
+        ``earliest``; 0 if no job is so short."""
+        return max(0, self.layout.timing.earliest - min(map(self._received, range(len(self.layout.programs)))))
+
+    def _received(self, program: int) -> int:
+        """Least cycles from the first word of a job to the start of its run: two states for each word of a thread, and
+        the accesses that store its numbers."""
+        lay, p = self.layout, self.layout.programs[program]
+        inputs, passes = len(p.inputs), min(1, p.passes) if lay.counted else None
+        words = lay.digit_words(program, passes) + inputs * lay.number_words
+        return lay.threads * (2 * words + inputs * self.sequencer.store_cycles)
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         lay = self.layout
@@ -117,6 +131,7 @@ class _Messages:
         self.shared, self.given, self.starting = (Signal(name=name) for name in ("shared", "given", "starting"))
         self._commands: dict[str, Signal] = {}
         self.last_word = self._take_words()
+        self.begins = self._settled()
         self._choose()
         self._step()
 
@@ -133,6 +148,16 @@ class _Messages:
         with m.If(self.shift | self.counted):
             m.d.sync += [count.eq(Mux(last_word, 0, count + 1)), last_word.eq(count == words - 2 if words > 1 else 1)]
         return last_word
+
+    def _settled(self) -> Value:
+        """Whether the first word of a message waits and may be processed."""
+        m, cycles = self.m, self.ports.settling
+        if not cycles:
+            return self.waiting
+        left = Signal(range(cycles + 1), init=cycles, name="settling")
+        with m.If(left != 0):
+            m.d.sync += left.eq(left - 1)
+        return self.waiting & (left == 0)
 
     def _choose(self) -> None:
         """Add the counters of digits, inputs and results, and the signals for the last one of each."""
@@ -291,7 +316,7 @@ class _Messages:
         with machine.state("COMMAND"):
             self._command_counters("first", "index_0", "context_0")
             m.d.sync += self.shared.eq(0)
-            with m.If(self.waiting):
+            with m.If(self.begins):
                 machine.next("COMMANDED")
         with machine.state("COMMANDED"):
             m.d.comb += self.clear.eq(1)
