@@ -79,9 +79,8 @@ def build(
     show(f"building an engine around {chosen}")
     core = _built(
         circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
-        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock,
-        key_slots=key_slots, lockstep=lockstep, check_result=check_result, parity=parity,
-        public_exponent=public_exponent,
+        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep,
+        check_result=check_result, parity=parity, public_exponent=public_exponent,
     )  # fmt: skip
     words = [
         *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,
