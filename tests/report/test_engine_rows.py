@@ -172,6 +172,7 @@ def test_choices_are_in_the_command():
         assert words in changed(e, **{key: value}).command, key
     (rsa,) = [e for e in FOUND if e.kind == "rsa"]
     checked = changed(rsa, check_result=True, public_exponent=3).command
+    assert "--parity" in changed(rsa, parity=True).command and "--parity" not in rsa.command
     assert "--check-result" in checked and "--public-exponent 3" in checked and "--check-result" not in rsa.command
     blinded = changed(rsa, bits=1088, method="ladder").command
     assert "--bits 1024 --no-crt --blind 64" in blinded and "--method ladder" in blinded

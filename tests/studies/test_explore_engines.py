@@ -105,5 +105,6 @@ def test_every_kind_of_choice_is_drawn():
     assert {case.curve is None for case in checked} == {False, True} and {
         dict(case.arguments).get("public_exponent", 65537) for case in checked
     } > {65537}
+    assert {case.curve is None for case in cases if dict(case.arguments).get("parity")} == {False, True}
     circuits = [case for case in cases if case.circuit]
     assert len({dict(case.arguments)["word"] for case in circuits}) > 3 and len({case.design for case in circuits}) == 3

@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Options of several commands. Each name means the same in all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -115,6 +115,14 @@ Lockstep = Annotated[
         "--lockstep", help="Two equal engines, compared word by word: one fault in either releases no wrong result."
     ),
 ]
+Parity = Annotated[
+    bool,
+    typer.Option(
+        "--parity",
+        help="A bit of parity in each word of the memories of numbers, programs and digits; after a wrong one only 0 "
+        "leaves.",
+    ),
+]
 CheckResult = Annotated[
     bool,
     typer.Option(
@@ -177,6 +185,11 @@ Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs interleaved; 0: 
 def behind(given: Mapping[str, str | int]) -> list[str]:
     """Options of a command line by their names in Python."""
     return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def protected(given: Iterable[str]) -> list[str]:
+    """Flags of a command line by their names in Python."""
+    return [f"--{name.replace('_', '-')}" for name in given]
 
 
 def from_port(random: str, blind: int, entropy: int) -> dict[str, Any]:

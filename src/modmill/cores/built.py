@@ -127,6 +127,7 @@ class BuiltEngine(ABC):
     (`buses/slots.py`). ``lockstep``: the engine stands there twice, and its words are
     compared before they leave (`engines/machine/lockstep.py`). ``check_result``: programs have checks of their results,
     and no result leaves unless they are right (`engines/ecc/result_checks.py`; of powers `exponentiation.checked`).
+    ``parity``: words of the memories of numbers, programs and digits have a bit of parity, checked when they are used.
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
     Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
     takes.
@@ -146,6 +147,7 @@ class BuiltEngine(ABC):
     key_slots: int = 0
     lockstep: bool = False
     check_result: bool = False
+    parity: bool = False
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
@@ -162,6 +164,11 @@ class BuiltEngine(ABC):
             raise UnsupportedError(
                 f"an engine around {self.design} with check=true must keep its numbers in a slot machine: take "
                 "check=false, or io native and rowers=0"
+            )
+        if self.parity and self.numbered:
+            raise UnsupportedError(
+                f"an engine around {self.design} keeps its numbers in a slot machine, which has no parity: omit "
+                "--parity, or take --lockstep or, of kbe and hbe, --set check=true"
             )
         is_separate(self.bus_clock, self.bus)
         check_slots(self.key_slots, find_bus(self.bus) if self.bus else None)
@@ -207,7 +214,9 @@ class BuiltEngine(ABC):
             return SlotTiming(self.contract, machine.interval, machine.distance)
         core: Multiplier = self.fitted.core(self.io)
         sums, conditional_subtracts = self._sums
-        return MachineTiming(self.contract, sums, *acceptance(core), conditional_subtracts, starts=self.fitted.starts)
+        return MachineTiming(
+            self.contract, sums, *acceptance(core), conditional_subtracts, starts=self.fitted.starts, parity=self.parity
+        )
 
     @property
     @abstractmethod
@@ -262,7 +271,7 @@ class BuiltEngine(ABC):
         source = find_design(self.design).source.part
         machine = lambda name: emit.netlist(self.coprocessor, name, source)  # noqa: E731
         random = self.blinding is not None
-        own = ALARM if self.check_result or self.fitted.alarm or random else ""
+        own = ALARM if self.check_result or self.parity or self.fitted.alarm or random else ""
         made = partial(assembled, machine, emit.netlist, of=self.packets, power_up=self.contract.power_up, alarm=own,
                        random=random)  # fmt: skip
         if not self.lockstep:
@@ -461,7 +470,8 @@ class BuiltEngine(ABC):
     @property
     def alarmed(self) -> bool:
         """Whether it has the output `ALARM`."""
-        return self.lockstep or self.check_result or self.fitted.alarm or self.blinding is not None
+        checked = self.check_result or self.parity or self.fitted.alarm
+        return self.lockstep or checked or self.blinding is not None
 
     @property
     def waits(self) -> int:

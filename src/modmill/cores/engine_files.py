@@ -81,6 +81,10 @@ def sheet_head(title: str, stem: str, record: Mapping[str, Any], instructions: s
     longer = f", and over {power_up} after power-up" if power_up > 1 else ""
     if options.get("lockstep"):
         longer = f", and over {power_up} whenever it is reset: the second engine's reset comes a cycle later"
+    parity = """
+Each word of the memories of numbers, programs and digits has a bit of parity, which is checked when the word is used.
+After a wrong one `o_alarm` is high and only words 0 leave, until the reset. After power-up SETUP must come before the
+first job."""
     return f"""# {title}
 
 Made by `{record["command"]}`; RTL digest {record["digest"]}.
@@ -94,7 +98,7 @@ Generated cores belong to you: use, change and ship them as you like.
 
 Hold `rst` high over at least one rising edge of `clk` before the first word{longer}.
 A word moves in every cycle in which valid and ready are high; `o_last` goes with the last word of an answer. Numbers
-are sent least significant word first, {record["number_words"]} words each.
+are sent least significant word first, {record["number_words"]} words each.{parity if options.get("parity") else ""}
 {options["threads"]} {instructions}
 {_packets(options["cores"])}"""
 

@@ -68,8 +68,9 @@ def engine_messages(
 ) -> Iterator[Sent]:  # fmt: skip
     """The messages for a coprocessor: one that overwrites all digits, whose job is aborted at its start, and another
     one that overwrites the memories of a ``blinding``; one that overwrites modulus and constants; jobs that overwrite
-    the slots. ``cycles``: of a job, by program and passes of its
-    loop. ``modulus``: as of `setup_sent`. ``machines``: number of machines, whose words come one after another."""
+    the slots. With parity the third one also comes first: the aborted job may begin, and must not read a constant that
+    was never written. ``cycles``: of a job, by program and passes of its loop. ``modulus``: as of `setup_sent`.
+    ``machines``: number of machines, whose words come one after another."""
     contract = layout.contract
     longest = max(range(len(layout.programs)), key=layout.digit_words)
     subtracting = 2 * layout.rounds * layout.number_words * ROUND
@@ -104,13 +105,15 @@ def engine_messages(
         each = cycles(number, passes(number)) + machines * (own + blinded(number))
         return Sent(1 + number, head(number, whole=False), zeros=True, cycles=each)
 
-    yield aborted(longest)
-    if blinding and (widest := blinding.widest) != longest:
-        yield aborted(widest)
     load = contract.load
     constants = layout.constants + len(layout.offset_multiples) + len(layout.conditional_subtracts)
     loading = load.cycles + _STEPS * len(load.words) if load else 0
-    yield setup_sent(fitted, modulus, after_reset + storing(constants) + loading)
+    setup = setup_sent(fitted, modulus, after_reset + storing(constants) + loading)
+    yield from [setup] * layout.timing.parity
+    yield aborted(longest)
+    if blinding and (widest := blinding.widest) != longest:
+        yield aborted(widest)
+    yield setup
     chosen = covering(layout.programs, lambda k: job(k).cycles)
     yield from map(job, chosen)
     # results and their destinations wait in places that products take by turns

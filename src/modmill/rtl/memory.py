@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import ClockSignal, Const, Instance, Module, Mux, Signal
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -24,6 +24,16 @@ DEPTHS = tuple(1 << k for k in range(4, 11))
 """Accepted numbers of words."""
 BITS_MAX = 1 << 16
 """Most bits of a block RAM: IEEE 1364 guarantees numbers of this size, and Verilator accepts no larger ones."""
+
+
+def with_parity(word: Value) -> Value:
+    """``word`` and, as its highest bit, an odd parity: a word of zeros is never right."""
+    return Cat(word, ~word.xor())
+
+
+def even(word: Value) -> Value:
+    """Whether a word of `with_parity` is wrong: it has an even number of ones."""
+    return ~word.xor()
 
 
 class BlockRam(wiring.Component):

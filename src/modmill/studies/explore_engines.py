@@ -7,7 +7,8 @@
     ecc    a random curve of every form over 6 to 20 bits with counted points; every operation, multiplier, form,
            window, comb, number of threads and of machines, blinded scalars, arithmetic modulo the order
 
-Some of both are behind a bus, some in lockstep. Some engines for curves blind scalars inside, with random words.
+Some of both are behind a bus, some in lockstep, some with parity. Some engines for curves blind scalars inside, with
+random words.
 
 A draw is a value (`EngineCase`), which gives one line of Python that builds the engine again. Failures are engines that
 fail their check and exceptions that are not refusals.
@@ -60,6 +61,8 @@ LOCKSTEP = 6
 """One engine in this number stands twice, in lockstep."""
 CHECKED = 3
 """One engine in this number has checks of its results."""
+PARITY = 4
+"""One engine in this number has parity in its memories."""
 EXPONENTS = (PUBLIC, PUBLIC, 3, 17, (1 << 40) + 1)
 """Public exponents of checks of powers."""
 RANDOM = 3
@@ -179,6 +182,10 @@ def _surroundings(rnd: random.Random) -> list[tuple[str, Any]]:
     return [("word", word), *bus, *([("lockstep", True)] if rnd.randrange(LOCKSTEP) == 0 else [])]
 
 
+def _parity(rnd: random.Random) -> list[tuple[str, Any]]:
+    return [("parity", True)] if rnd.randrange(PARITY) == 0 else []
+
+
 def _modulus(rnd: random.Random, bits: int) -> int:
     """An odd number of ``bits`` bits: dense, sparse, all ones, next to a power of two, or prime."""
     top = 1 << bits - 1
@@ -216,6 +223,7 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
         ("native", bool(rnd.randrange(4))),
         *_common(rnd, small or bits > 200),
         *([("check_result", True), ("public_exponent", rnd.choice(EXPONENTS))] if rnd.randrange(CHECKED) == 0 else []),
+        *_parity(rnd),
     ]
     return EngineCase("rsa", design.name, (*given, *options), _settings(rnd, design, p))
 
@@ -249,6 +257,7 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
         ("order", rnd.random() < 0.25),
         *_common(rnd, small),
         *([("check_result", True)] if rnd.randrange(CHECKED) == 0 else []),
+        *_parity(rnd),
         *([("random_blind", blind), ("random_entropy", rnd.randint(1, 32))] if blind else []),
     ]
     return EngineCase("ecc", design.name, tuple(options), _settings(rnd, design, curve.p), curve)

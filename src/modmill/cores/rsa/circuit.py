@@ -96,6 +96,8 @@ class CircuitCore(EngineCore):
         super().__post_init__()
         if not isinstance(self.fitted, Radix64K) or not self.fitted.shape.m.feedback:
             raise UnsupportedError(f"the circuit needs feedback=true, and {self.design} has feedback=false here")
+        if self.parity:
+            raise UnsupportedError("the circuit has no parity in its memories: omit --parity, or take --lockstep")
         if self.check_result:
             raise UnsupportedError("the circuit has no check of its results: omit --check-result, or take --lockstep")
 

@@ -32,23 +32,25 @@ from modmill.interface import Multiplier
 from modmill.numbers.folding import fold_bounds
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.fold import fold_step
-from modmill.rtl.memory import BITS_MAX, WIDTH_MAX, BlockRam
+from modmill.rtl.memory import BITS_MAX, WIDTH_MAX, BlockRam, even, with_parity
 
 GUARD = 2
 """Additional bits of a sum before its conditional subtraction."""
 
 
-def control(address: int, trims: int) -> data.StructLayout:
+def control(address: int, trims: int, parity: bool = False) -> data.StructLayout:
     """Control word of a slice, for addresses of ``address`` bits and ``trims`` multiples T.
 
     ``read``: address of port A. ``place``: address of port B, at which ``write`` stores the value that was selected in
     the cycle before: the sum, with ``choose`` t instead of s, or with ``result`` the product. ``invert``: subtract the
     number that is read in this cycle. ``take``: the numbers of this and the next cycle are the operands of a product.
     ``begin``: the number of this cycle is b of a sum, the next one a. ``trim``: index of T for the sum that begins.
+    With ``parity``, ``used`` and ``used_b``: what ports A and B read in this cycle is used.
     """
     return data.StructLayout({
         "read": address, "place": address, "write": 1, "result": 1, "choose": 1, "invert": 1, "take": 1,
         "begin": int(trims > 0), "trim": max(0, trims - 1).bit_length(),
+        **({"used": 1, "used_b": 1} if parity else {}),
     })  # fmt: skip
 
 
@@ -61,8 +63,9 @@ class _Slice(wiring.Component):
     or with ``given`` the ``number``, is written with its current value, or if ``captured`` with its value in the cycle
     of ``capture``. ``multiples``: the slice's bits of each T, None if T is loaded; ``set_trim`` then loads it with the
     captured value. ``u``: of a channel modulo 2^w - u. ``low``, ``high``: whether it is the lowest or highest slice.
+    ``wrong``, of a unit with parity: a number that is used had a wrong one.
 
-    Latency: 3 cycles from ``control`` to ``q``, 1 cycle to ``forward``.
+    Latency: 3 cycles from ``control`` to ``q``, 1 cycle to ``forward``, 4 cycles to ``wrong``.
     """
 
     def __init__(
@@ -72,12 +75,12 @@ class _Slice(wiring.Component):
         self.width, self.depth, self.timing = width, depth, timing
         self.moved, self.captured = moved, captured
         self.low, self.high, self.u, self.multiples = low, high, u, tuple(multiples)
-        layout = self.layout = control(depth.bit_length() - 1, len(self.multiples))
+        layout = self.layout = control(depth.bit_length() - 1, len(self.multiples), timing.parity)
         super().__init__({
             "control": In(layout), "forward": Out(layout), "carries": In(3), "carried": Out(3),
             "q": Out(width), "a": Out(width), "b": Out(width), "move": In(1),
             "r": In(width), "number": In(width), "given": In(1), "capture": In(1),
-            "set_trim": In(len(self.multiples)),
+            "set_trim": In(len(self.multiples)), **({"wrong": Out(1)} if timing.parity else {}),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -141,16 +144,33 @@ class _Slice(wiring.Component):
     def _memory(self, m: Module, word: data.View, write: Value, stored: Value) -> Value:
         """Add the block RAMs; return the output of port B."""
         size = min(WIDTH_MAX, BITS_MAX // self.depth)
+        q: Value = self.q
+        if self.timing.parity:
+            q, stored = Cat(q, Signal(name="parity")), with_parity(stored)
         read = []
-        for k, first in enumerate(range(0, self.width, size)):
-            part = slice(first, min(first + size, self.width))
+        for k, first in enumerate(range(0, len(q), size)):
+            part = slice(first, min(first + size, len(q)))
             m.submodules[f"ram_{k}"] = ram = BlockRam(part.stop - part.start, self.depth, ())
             m.d.comb += [
                 ram.a_address.eq(word.read), ram.b_address.eq(word.place), ram.b_write.eq(write),
-                ram.b_d.eq(stored[part]), self.q[part].eq(ram.a_q),
+                ram.b_d.eq(stored[part]), q[part].eq(ram.a_q),
             ]  # fmt: skip
             read.append(ram.b_q)
-        return Cat(*read)
+        if not self.timing.parity:
+            return Cat(*read)
+        self._check(m, q, Cat(*read))
+        return Cat(*read)[: self.width]
+
+    def _check(self, m: Module, q: Value, b_q: Value) -> None:
+        """Check the parities of the outputs of both ports in the cycle after them, where they are used."""
+        used: Value = Cat(self.control.used, self.control.used_b)
+        for k in range(4):
+            now = Signal(2, name=f"used_{k}")  # with a reset: after it nothing is used
+            m.d.sync += now.eq(used)
+            used = now
+            if k == 0:
+                m.d.comb += [self.forward.used.eq(now[0]), self.forward.used_b.eq(now[1])]
+        m.d.comb += self.wrong.eq((used & later(m, Cat(even(q), even(b_q)), "even")).any())
 
     def _carried(self, m: Module, x: Value, lift: Value, inverting: Value, word: data.View, held: Value) -> Value:
         """Compute d, s and t with their carries; return the sum in the cycle before it is written."""
@@ -221,7 +241,8 @@ class FieldUnit(wiring.Component):
 
     ``control``: control word of the lowest slice. ``below``: whether a sum was below T, ``timing.least_delay`` cycles
     after the address of its b. ``q``: the number at an address, after all slices have read it. ``move``, ``given``,
-    ``capture``, ``set_trim`` and ``number``: as of a slice, to all slices at once.
+    ``capture``, ``set_trim`` and ``number``: as of a slice, to all slices at once. ``wrong``: a cycle after that of any
+    slice.
 
     Cost for numbers of w bits on ECP5 with conditional subtraction: about 9 w LUTs, 8 w flip-flops and ceil(w / 18)
     block RAMs; 2 w flip-flops more for a multiplier that does not hold its results. Latency: 3 cycles from
@@ -235,9 +256,10 @@ class FieldUnit(wiring.Component):
         self.core, self.timing, self.depth, self.multiples = core, timing, depth, tuple(multiples)
         width = timing.contract.operand.width
         super().__init__({
-            "control": In(control(depth.bit_length() - 1, len(self.multiples))),
+            "control": In(control(depth.bit_length() - 1, len(self.multiples), timing.parity)),
             "below": Out(1), "q": Out(width), "number": In(width),
             "move": In(1), "given": In(1), "capture": In(1), "set_trim": In(len(self.multiples)),
+            **({"wrong": Out(1)} if timing.parity else {}),
         })  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
@@ -247,6 +269,7 @@ class FieldUnit(wiring.Component):
         carries: Value = Const(0, 3)
         form = self.timing.contract.operand
         first, count, chained = 0, len(self.timing.slices), self.timing.chained
+        wrong = []
         for k, width in enumerate(self.timing.slices):
             part = slice(first, first + width)
             piece = _Slice(
@@ -265,6 +288,9 @@ class FieldUnit(wiring.Component):
             if chained:
                 word, carries = piece.forward, piece.carried
             first += width
+            wrong += [piece.wrong] if self.timing.parity else []
+        if wrong:
+            m.d.sync += self.wrong.eq(Cat(*wrong).any())
         m.d.comb += self.below.eq(~carries[2])
         return m
 

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from modmill.engines.machine.layout import PACK, Entry, MicrocodeLayout
 from modmill.rtl.delay import later
-from modmill.rtl.memory import BlockRam
+from modmill.rtl.memory import BlockRam, even, with_parity
 
 DIGITS = 3
 """Cycles from the address of a word of digits to the word."""
@@ -38,6 +38,8 @@ class ProgramMemory(wiring.Component):
     digits are read in that cycle. The digits begin at a multiple of their size, so that no write can change an entry,
     not even one before a reset. Where their bits are also those of an entry that steer it, and not only its addresses,
     they begin behind all that ``at`` can be. More than 1,024 words of digits have separate banks.
+    With parity, ``wrong`` and ``digits_wrong`` tell one cycle after an entry or a word of digits whether its parity is
+    wrong; words that are neither an entry nor written have any.
     Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 words up to the last one of digits. Latency: 3
     cycles from ``at`` to ``product`` and ``sum``.
     """
@@ -58,6 +60,7 @@ class ProgramMemory(wiring.Component):
         super().__init__({
             "at": In(range(max(2, len(self.words)))), "product": Out(shapes[_PRODUCT]), "sum": Out(shapes[_SUM]),
             "d_at": In(digit), "digits": Out(PACK), "d_write": In(1), "d_place": In(digit), "d_data": In(PACK),
+            **({"wrong": Out(1), "digits_wrong": Out(1)} if layout.timing.parity else {}),
         })  # fmt: skip
 
     def _word(self, entry: Entry, shapes: dict[tuple[str, ...], data.StructLayout]) -> int:
@@ -69,10 +72,10 @@ class ProgramMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        width = self.width
+        parity = self.layout.timing.parity
         shared = self.digits_banks == 1
         banks = 1 + max(self.digits_bank if shared else 0, (len(self.words) - 1) // BANK)
-        found = Signal(width, reset_less=True)
+        found = Signal(self.width + parity, reset_less=True)
         place = Cat(self.at, Const(0, BANK.bit_length()))
         bank: Value = place[BANK.bit_length() - 1 :][: (banks - 1).bit_length()]
         for k in range(2):
@@ -80,10 +83,13 @@ class ProgramMemory(wiring.Component):
         with m.Switch(bank):
             for number in range(banks):
                 words = self.words[number * BANK : (number + 1) * BANK]
+                width = self.width if words else PACK
                 with_digits = shared and number == self.digits_bank
                 used = self.digits_first + self.digits_room if with_digits else len(words)
                 depth = max(16, 1 << (used - 1).bit_length())
-                m.submodules[f"bank{number}"] = ram = BlockRam(width if words else PACK, depth, words)
+                if parity:
+                    words = [word | (1 - word.bit_count() % 2) << width for word in words]
+                m.submodules[f"bank{number}"] = ram = BlockRam(width + parity, depth, words)
                 digit = depth.bit_length() - 1
                 m.d.comb += ram.a_address.eq(place[:digit])
                 if with_digits:
@@ -94,21 +100,30 @@ class ProgramMemory(wiring.Component):
                     m.d.comb += [
                         ram.b_address.eq(self.digits_first | at),
                         ram.b_write.eq(write),
-                        ram.b_d.eq(later(m, self.d_data, "d_data_here")),
+                        ram.b_d.eq(self._given(m, width)),
                         self.digits.eq(ram.b_q),
                     ]
+                    if parity:
+                        m.d.sync += self.digits_wrong.eq(even(ram.b_q))
                 with m.Case(number):
                     m.d.sync += found.eq(ram.a_q)
         m.d.comb += [self.product.eq(found), self.sum.eq(found)]
+        if parity:
+            m.d.sync += self.wrong.eq(even(found))
         if not shared:
             self._digits(m)
         return m
+
+    def _given(self, m: Module, width: int) -> Value:
+        """The word of digits that is written, with its parity in bit ``width``."""
+        word = later(m, self.d_data, "d_data_here")
+        return with_parity(Cat(word, Const(0, width - PACK))) if self.layout.timing.parity else word
 
     def _digits(self, m: Module) -> None:
         """Add the banks that hold digits only."""
         low = BANK.bit_length() - 1
         at = later(m, Mux(self.d_write, self.d_place, self.d_at), "digits_at")
-        write, word = Signal(name="d_write_here"), later(m, self.d_data, "d_data_here")
+        write, word = Signal(name="d_write_here"), self._given(m, PACK)
         m.d.sync += write.eq(self.d_write)
         which: Value = at[low:]
         for k in range(2):
@@ -117,7 +132,7 @@ class ProgramMemory(wiring.Component):
         for k in range(self.digits_banks):
             used = min(BANK, self.layout.digit_depth - k * BANK)
             depth = max(16, 1 << (used - 1).bit_length())
-            m.submodules[f"digits{k}"] = ram = BlockRam(PACK, depth, ())
+            m.submodules[f"digits{k}"] = ram = BlockRam(len(word), depth, ())
             m.d.comb += [
                 ram.b_address.eq(at[: depth.bit_length() - 1]),
                 ram.b_d.eq(word),
@@ -125,6 +140,8 @@ class ProgramMemory(wiring.Component):
             ]
             found.append(ram.b_q)
         m.d.comb += self.digits.eq(chosen(which, found))
+        if self.layout.timing.parity:
+            m.d.sync += self.digits_wrong.eq(even(chosen(which, found)))
 
 
 def table_shapes(layout: MicrocodeLayout) -> dict[tuple[str, ...], data.StructLayout]:

@@ -37,6 +37,8 @@ from modmill.rtl.delay import DelayLines, later
 ENTRY_AT = FIRST - 2
 """Cycle of an issue slot in which the instruction's first entry is at the output of the table."""
 _WRITTEN = 4  # cycles of an access from its start to the write, registers not counted
+_STEADY = 4  # cycles of an access after which the address of the number that is read no longer changes
+_FROM_DIGITS = (OWN_ENTRY, UP, DOWN, SHARED_ENTRY)
 
 
 class Progress(NamedTuple):
@@ -61,7 +63,8 @@ class Sequencer(wiring.Component):
     conditional subtractions; hold it until ``s_ready`` is high. ``s_ask`` reads the slot ``s_read``; hold it until
     ``s_valid`` is high and ``s_q`` has the number. ``d_write`` stores a word of digits. Keep ``programme``, the number
     of the program, and ``passes`` of the loop (if the layout is ``counted``) constant while busy. A run takes
-    ``cycles`` cycles from ``start``, independent of operands and digits. A core with an alarm has it as an output here.
+    ``cycles`` cycles from ``start``, independent of operands and digits. A core with an alarm has it as an output here;
+    so has a layout with parity, for a cycle at a time: a word that was read and used had a wrong one.
     """
 
     def __init__(self, core: Any, layout: MicrocodeLayout, *, address: int, ends: int, store: int, read: int) -> None:
@@ -76,8 +79,13 @@ class Sequencer(wiring.Component):
             "s_trim": In(len(layout.conditional_subtracts)),
             "s_ask": In(1), "s_valid": Out(1), "s_read": In(address), "s_q": Out(width),
             "d_write": In(1), "d_address": In(range(max(2, layout.digit_depth))), "d_data": In(PACK),
-            **({"passes": In(COUNT_BITS)} if layout.counted else {}), **({ALARM: Out(1)} if core.alarm else {}),
+            **({"passes": In(COUNT_BITS)} if layout.counted else {}), **({ALARM: Out(1)} if self.alarmed else {}),
         })  # fmt: skip
+
+    @property
+    def alarmed(self) -> bool:
+        """Whether it has the output `ALARM`."""
+        return bool(self.core.alarm or self.layout.timing.parity)
 
     @property
     def destinations(self) -> int:
@@ -193,7 +201,7 @@ class DatapathSequencer(Sequencer):
         place = self._destinations(m, moves[0] | self.start, Cat(destination, ~self.start), storing)
         due = live & second & (number != 0) & (number < count)
         summing, adding, choose, sum_place = self._sums(m, unit, due, plus.trim, destination)
-        giving, placing, setting = self._numbers(m, idle)
+        giving, placing, setting, reading = self._numbers(m, idle)
         capture, given = core.o_valid | giving, idle
         if not timing.sums:  # wide numbers: registers drive all slices; an instruction without product writes nothing
             capture, given = Signal(name="capture"), later(m, idle, "given")
@@ -212,10 +220,34 @@ class DatapathSequencer(Sequencer):
             unit.capture.eq(capture), unit.given.eq(given), unit.set_trim.eq(setting),
             unit.number.eq(self.s_data), self.s_q.eq(unit.q),
         ]  # fmt: skip
+        if timing.parity:
+            used, used_a, lifted = live & second & ((number == 0) | (number < count)), Signal(), Signal()
+            m.d.sync += [used_a.eq(product | due), lifted.eq(due)]  # with a reset: after it nothing is used
+            m.d.comb += [
+                word.used.eq(product | due | used_a | reading), word.used_b.eq(lifted),
+                self.o_alarm.eq(unit.wrong | self._wrong_entry(m, table, issue, used)),
+            ]  # fmt: skip
         self._run(m, idle, aligned, starting, done, offering)
         with m.If(self.start):
             self._restart(m, progress)
         return m
+
+    def _wrong_entry(self, m: Module, table: ProgramMemory, issue: _IssueCounter, used: Value) -> Value:
+        """Check the entry of the last cycle if it is ``used``, and the digits if they select one of its addresses."""
+        e, now = table.product, Signal(name="entry_used")
+        selects = [
+            getattr(e, f"{name}_add") == code
+            for name in self.layout.fields
+            for code, how in enumerate(self.layout.bases(name))
+            if how in _FROM_DIGITS
+        ]
+        taken, digit = (Signal(name=name, reset_less=True) for name in ("digits_wrong", "digit_wrong"))
+        with m.If(issue.at(DIGITS + 1)):
+            m.d.sync += taken.eq(table.digits_wrong)
+        with m.If(issue.at(ENTRY_AT - 1)):
+            m.d.sync += digit.eq(taken)
+        m.d.sync += now.eq(used)
+        return now & (table.wrong | later(m, digit & Cat(*selects).any(), "digit_used"))
 
     def _instructions(
         self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress, active: Signal, starting: Signal
@@ -378,9 +410,9 @@ class DatapathSequencer(Sequencer):
         m.d.sync += [first.eq(first + pop), end.eq(end + push)]
         return later(m, read.data, "place")
 
-    def _numbers(self, m: Module, idle: Signal) -> tuple[Value, Value, Value]:
-        """Writes and reads from outside: whether a number is captured, whether it is written to its slot, and which
-        multiple for conditional subtractions it sets."""
+    def _numbers(self, m: Module, idle: Signal) -> tuple[Value, Value, Value, Value]:
+        """Writes and reads from outside: whether a number is captured, whether it is written to its slot, which
+        multiple for conditional subtractions it sets, and whether the number at the address read is used."""
         giving, placing = Signal(name="giving"), Signal(name="placing")
         setting = Signal(len(self.s_trim))
         _, storing = self._access(m, self.s_write & idle, self.s_ready, self.store_cycles, ("writing", "storing"))
@@ -389,8 +421,8 @@ class DatapathSequencer(Sequencer):
             placing.eq((storing == _WRITTEN) & ~self.s_trim.any()),
             setting.eq(Mux(storing == _WRITTEN, self.s_trim, 0)),
         ]
-        self._access(m, self.s_ask & idle, self.s_valid, self.read_cycles, ("asked", "asking"))
-        return giving, placing, setting
+        _, asking = self._access(m, self.s_ask & idle, self.s_valid, self.read_cycles, ("asked", "asking"))
+        return giving, placing, setting, asking >= _STEADY
 
     def _run(self, m: Module, idle: Signal, aligned: Signal, starting: Signal, done: Value, offering: Signal) -> None:
         """State machine of a run: align to the multiplier with a first, unused product; issue slots; drain. A run takes

@@ -52,24 +52,26 @@ _PERIODS = 64
 """Number of issue slot lengths that are tried."""
 
 
-def slices(form: Binary | Residues | ResiduePair | Digits) -> tuple[int, ...]:
-    """Bits of each slice of the slot memory, the lowest first; a residue is one slice. Raises UnsupportedError for a
-    form that a field unit cannot add."""
+def slices(form: Binary | Residues | ResiduePair | Digits, parity: bool = False) -> tuple[int, ...]:
+    """Bits of each slice of the slot memory, the lowest first; a residue is one slice. ``parity`` as in `_cut`. Raises
+    UnsupportedError for a form that a field unit cannot add."""
     if isinstance(form, Residues):
         return (form.base.w,) * form.base.n
     if not isinstance(form, Binary):
         raise UnsupportedError(
             f"a field unit adds binary numbers and residues of one base, not {form.describe()['kind']}"
         )
-    return _cut(form.width)
+    return _cut(form.width, parity)
 
 
-def _cut(width: int) -> tuple[int, ...]:
-    """Cut ``width`` bits into slices of whole block RAMs, of sizes as equal as possible."""
-    blocks = -(-width // BLOCK)
-    count = -(-blocks // (SLICE // BLOCK))
+def _cut(width: int, parity: bool) -> tuple[int, ...]:
+    """Cut ``width`` bits into slices of whole block RAMs, of sizes as equal as possible. With ``parity`` each slice
+    leaves a bit of them for it."""
+    count = -(-width // (SLICE - parity))
+    blocks = -(-(width + parity * count) // BLOCK)
     sizes = [blocks // count + (k < blocks % count) for k in range(count)]
-    return (*(BLOCK * size for size in sizes[:-1]), width - BLOCK * sum(sizes[:-1]))
+    below = [BLOCK * size - parity for size in sizes[:-1]]
+    return (*below, width - sum(below))
 
 
 def folds(form: Residues) -> int:
@@ -95,9 +97,9 @@ class MachineTiming:
 
     ``period``, ``lead``: of the multiplier, in cycles. ``conditional_subtracts``: whether multiples of p are subtracted
     from sums that are not below them. ``least``: minimum cycles of an issue slot. ``starts``: as of `DesignInstance`,
-    in periods. A unit without sums accepts every form of numbers. Raises UnsupportedError if the unit cannot add the
-    multiplier's numbers or subtract conditionally, results and operands differ in form, or no length of the issue slot
-    suits.
+    in periods. ``parity``: words of memories have a bit of parity, which is checked. A unit without sums accepts every
+    form of numbers. Raises UnsupportedError if the unit cannot add the multiplier's numbers or subtract conditionally,
+    results and operands differ in form, or no length of the issue slot suits.
     """
 
     contract: Contract
@@ -107,6 +109,7 @@ class MachineTiming:
     conditional_subtracts: bool = False
     least: int = 0
     starts: int = 1
+    parity: bool = False
     added = False
 
     def __post_init__(self) -> None:
@@ -121,7 +124,8 @@ class MachineTiming:
     @property
     def slices(self) -> tuple[int, ...]:
         """Bits of each slice, the lowest first."""
-        return slices(self.contract.operand) if self.sums else _cut(self.contract.operand.width)
+        form = self.contract.operand
+        return slices(form, self.parity) if self.sums else _cut(form.width, self.parity)
 
     @property
     def chained(self) -> bool:
@@ -259,6 +263,7 @@ class SlotTiming:
     distance: int
     sums = 0
     conditional_subtracts = False
+    parity = False
     added = True
     earliest = 0
 

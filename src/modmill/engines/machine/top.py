@@ -22,7 +22,8 @@ Messages at ``i``, in words; each number is filled up to whole words and sent le
 If programs have checks, those of a thread are read before its results, and each must be 1. If one is not, ``o_alarm``
 is high from then on until the reset, and all words at ``o`` are 0; they come when they would come without an alarm.
 After a SETUP whose constants are all 0, which overwrites them, a check must be 0: then a job of zeros, which overwrites
-numbers, raises no alarm. The alarm of a slot machine that checks its operations does the same. Checks of powers must be
+numbers, raises no alarm. The alarm of a slot machine that checks its operations does the same, and so does that of
+parity. Checks of powers must be
 the inputs instead of 1: their words wait in a memory of their own from where they enter to the comparison.
 
 At the ports, numbers have the multiplier's form: binary, or residues in one vector. Binary results are in [0, p): the
@@ -51,6 +52,8 @@ _GIVING = 4
 """Cycles in which a word of a number is given, or compared."""
 _BETWEEN = 4
 """Cycles from the last word of a number to the first word of the next one, besides reading and subtracting."""
+_PARITY = 2
+"""Cycles that the alarm of a number's parity needs before its first word, if nothing is subtracted."""
 
 
 class Coprocessor(wiring.Component):
@@ -68,8 +71,13 @@ class Coprocessor(wiring.Component):
         super().__init__({
             "i_valid": In(1), "i_ready": Out(1), "i_data": In(word),
             "o_valid": Out(1), "o_ready": In(1), "o_data": Out(word), "o_last": Out(1),
-            **({ALARM: Out(1)} if self.layout.checked or self.core.alarm else {}),
+            **({ALARM: Out(1)} if self.layout.checked or sequencer.alarmed else {}),
         })  # fmt: skip
+
+    @property
+    def parity_cycles(self) -> int:
+        """Cycles for which a number that was read waits for the alarm of its parity."""
+        return _PARITY if self.layout.timing.parity and not self.layout.rounds else 0
 
     def cycles(self, program: int, passes: int | None = None) -> int:
         """Cycles from the last word of a job, sent without a pause, to the first word of its results.
@@ -84,7 +92,7 @@ class Coprocessor(wiring.Component):
         elif lay.number_words == 1 and not lay.digit_words(program):
             waits = 2 + run.store_cycles * (lay.threads > 1)
         last = run.store_cycles + 8 + waits
-        reading = run.read_cycles + 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds)
+        reading = run.read_cycles + 2 * lay.rounds * lay.number_words * ROUND - bool(lay.rounds) + self.parity_cycles
         checking = len(lay.programs[program].checks) * (reading + _GIVING * lay.number_words + _BETWEEN)
         return last + run.cycles(program, passes) + checking + reading
 
@@ -241,16 +249,16 @@ class _Messages:
 
     def _released(self, word: Value) -> Value:
         """What leaves of the lowest word of a number: nothing but 0 after an alarm."""
-        checked, core = self.layout.checked, self.ports.core
-        if not checked and not core.alarm:
+        checked, alarmed = self.layout.checked, self.run.alarmed
+        if not checked and not alarmed:
             return word
         m = self.m
         alarm, calm = Signal(name="alarm"), Signal(name="calm", init=1)
         raised = alarm | ~calm
-        causes: Value = self.run.o_alarm if core.alarm else Const(0)
+        causes: Value = self.run.o_alarm if alarmed else Const(0)
         if checked:
             wrong = self.compared & later(m, word != self._wanted(), "wrong")
-            causes = wrong | causes if core.alarm else wrong
+            causes = wrong | causes if alarmed else wrong
         with m.If(causes | raised):  # one of the two is enough
             m.d.sync += [alarm.eq(1), calm.eq(0)]
         m.d.comb += getattr(self.ports, ALARM).eq(raised)
@@ -408,7 +416,8 @@ class _Messages:
             m.d.comb += [run.s_ask.eq(1), self.number.load.eq(run.s_valid)]
             with m.If(run.s_valid):
                 machine.next("LOAD")
-        self._pass(machine, "LOAD", "LOADED", "COMPARE" if self.layout.rounds else "GIVE")
+        waits = (f"PARITY {k}" for k in range(ports.parity_cycles))
+        self._pass(machine, "LOAD", "LOADED", *waits, "COMPARE" if self.layout.rounds else "GIVE")
         with machine.state("GIVE"):
             m.d.comb += [
                 ports.o_valid.eq(~self.checking if checked else 1),
