@@ -63,6 +63,7 @@ def build(
     key_slots: options.KeySlots = 0,
     lockstep: options.Lockstep = False,
     check_result: options.CheckResult = False,
+    fixed_addresses: options.FixedAddresses = False,
     order: Order = None,
     allow_pairing: AllowPairing = False,
 ) -> None:
@@ -88,7 +89,7 @@ def build(
         shape=Shape(window, teeth, columns, joint, endomorphism),
         threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order, bus=bus,
         bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep, check_result=check_result,
-        **options.from_port(random, blind, random_entropy),
+        fixed_addresses=fixed_addresses, **options.from_port(random, blind, random_entropy),
     )  # fmt: skip
     if on.arithmetic:
         say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")
@@ -101,8 +102,7 @@ def build(
         "--threads", core.layout.threads, "--sums", sums, "--word", word,
         "--order" if core.order else "--no-order", *(["--cores", cores] if cores > 1 else []),
         *(["--top", top] if top != "ecc" else []), *options.behind(core.behind),
-        *(["--lockstep"] if lockstep else []), *(["--check-result"] if check_result else []),
-        *options.random_words(core.from_port),
+        *options.flags(core.protection), *options.random_words(core.from_port),
     ]  # fmt: skip
     command = shlex.join(["modmill", "ecc", "build", *map(str, words)])
     target = output or Path(f"ecc-{on.name}-{multiplier}")
@@ -149,6 +149,7 @@ def race(
     floorplan: options.Floorplan = False,
     lockstep: options.Lockstep = False,
     check_result: options.CheckResult = False,
+    fixed_addresses: options.FixedAddresses = False,
     allow_pairing: AllowPairing = False,
     as_json: options.Json = False,
     record: options.Record = None,
@@ -167,7 +168,8 @@ def race(
         on, operation, multiplier, target=target, settings=parse_set(sets), with_route=route, router=router,
         seeds=seeds, record=record, io=io,
         shape=Shape(window, teeth, columns, joint, endomorphism), threads=threads, sums=sums,
-        word=word, cores=cores, lockstep=lockstep, check_result=check_result, floorplan=floorplan, progress=show,
+        word=word, cores=cores, lockstep=lockstep, check_result=check_result, fixed_addresses=fixed_addresses,
+        floorplan=floorplan, progress=show,
         bits=scalar_bits(on, blind), **options.from_port(random, blind, random_entropy),
     )  # fmt: skip
     recorded(record)

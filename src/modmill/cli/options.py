@@ -2,7 +2,7 @@
 # Copyright The Modmill authors
 """Options of several commands. Each name means the same in all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -122,6 +122,14 @@ CheckResult = Annotated[
         help="Points are checked before they leave: on the curve, or both of a ladder belong together.",
     ),
 ]
+FixedAddresses = Annotated[
+    bool,
+    typer.Option(
+        "--fixed-addresses",
+        help="For each digit of a scalar or exponent all entries of a table are read, and one is selected, so that no "
+        "address depends on digits.",
+    ),
+]
 CheckPower = Annotated[
     bool,
     typer.Option(
@@ -177,6 +185,11 @@ Threads = Annotated[int, typer.Option(min=0, max=64, help="Runs interleaved; 0: 
 def behind(given: Mapping[str, str | int]) -> list[str]:
     """Options of a command line by their names in Python."""
     return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def flags(given: Iterable[str]) -> list[str]:
+    """Options of a command line without values, by their names in Python."""
+    return [f"--{name.replace('_', '-')}" for name in given]
 
 
 def from_port(random: str, blind: int, entropy: int) -> dict[str, Any]:

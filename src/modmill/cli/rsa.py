@@ -62,6 +62,7 @@ def build(
     key_slots: options.KeySlots = 0,
     lockstep: options.Lockstep = False,
     check_result: options.CheckPower = False,
+    fixed_addresses: options.FixedAddresses = False,
     public_exponent: options.PublicExponent = 65537,
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
@@ -78,8 +79,8 @@ def build(
     show(f"building an engine around {chosen}")
     core = _built(
         circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
-        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock,
-        key_slots=key_slots, lockstep=lockstep, check_result=check_result, public_exponent=public_exponent,
+        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep,
+        check_result=check_result, fixed_addresses=fixed_addresses, public_exponent=public_exponent,
     )  # fmt: skip
     words = [
         *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,
@@ -87,8 +88,7 @@ def build(
         "--method", method, "--window", window, "--threads", threads, "--word", word, "--crt" if crt else "--no-crt",
         *(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "engine" else []), "--blind", blind,
     ]  # fmt: skip
-    words += [*(["--circuit"] if circuit else []), *options.behind(core.behind)]
-    words += [*(["--lockstep"] if lockstep else []), *(["--check-result"] if check_result else [])]
+    words += [*(["--circuit"] if circuit else []), *options.behind(core.behind), *options.flags(core.protection)]
     words += ["--public-exponent", public_exponent] if public_exponent != PUBLIC else []
     line = shlex.join(["modmill", "rsa", "build", *map(str, words)])
     target = output or Path(f"rsa-{width if p else bits}-{chosen}")
@@ -124,6 +124,7 @@ def race(
     floorplan: options.Floorplan = False,
     lockstep: options.Lockstep = False,
     check_result: options.CheckPower = False,
+    fixed_addresses: options.FixedAddresses = False,
     public_exponent: options.PublicExponent = 65537,
     seeds: options.Seeds = 3,
     as_json: options.Json = False,
@@ -145,7 +146,7 @@ def race(
             core = _built(
                 circuit, name, p, width, settings, bits=width + blind, method=method, window=window, threads=threads,
                 word=word, io=io, cores=cores, lockstep=lockstep, check_result=check_result,
-                public_exponent=public_exponent,
+                fixed_addresses=fixed_addresses, public_exponent=public_exponent,
             )  # fmt: skip
             entrants.append((f"{name} circuit" if circuit else name, core, core.about()))
         except UnsupportedError as error:

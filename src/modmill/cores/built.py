@@ -127,6 +127,7 @@ class BuiltEngine(ABC):
     (`buses/slots.py`). ``lockstep``: the engine stands there twice, and its words are
     compared before they leave (`engines/machine/lockstep.py`). ``check_result``: programs have checks of their results,
     and no result leaves unless they are right (`engines/ecc/result_checks.py`; of powers `exponentiation.checked`).
+    ``fixed_addresses``: programs read all entries of a table and select one, so that no address depends on a digit.
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
     Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
     takes.
@@ -146,6 +147,7 @@ class BuiltEngine(ABC):
     key_slots: int = 0
     lockstep: bool = False
     check_result: bool = False
+    fixed_addresses: bool = False
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
@@ -162,6 +164,11 @@ class BuiltEngine(ABC):
             raise UnsupportedError(
                 f"an engine around {self.design} with check=true must keep its numbers in a slot machine: take "
                 "check=false, or io native and rowers=0"
+            )
+        if self.fixed_addresses and self.numbered:
+            raise UnsupportedError(
+                f"an engine around {self.design} has its numbers in a slot machine, whose addresses depend on digits: "
+                "omit --fixed-addresses, or take a design with binary numbers, such as montgomery-array"
             )
         is_separate(self.bus_clock, self.bus)
         check_slots(self.key_slots, find_bus(self.bus) if self.bus else None)
@@ -199,6 +206,11 @@ class BuiltEngine(ABC):
         """Maximum number of sums in an instruction, and whether they can have a conditional subtraction."""
         return 0, False
 
+    @property
+    def _adders(self) -> bool:
+        """Whether the sums can be others than selections."""
+        return True
+
     @cached_property
     def timing(self) -> MachineTiming | SlotTiming:
         """Timing with the shortest issue slot that the multiplier or slot machine allows."""
@@ -207,7 +219,7 @@ class BuiltEngine(ABC):
             return SlotTiming(self.contract, machine.interval, machine.distance)
         core: Multiplier = self.fitted.core(self.io)
         sums, conditional_subtracts = self._sums
-        return MachineTiming(self.contract, sums, *acceptance(core), conditional_subtracts)
+        return MachineTiming(self.contract, sums, *acceptance(core), conditional_subtracts, adders=self._adders)
 
     @property
     @abstractmethod
@@ -455,7 +467,7 @@ class BuiltEngine(ABC):
 
     @property
     def protection(self) -> dict[str, bool]:
-        """The options that protect the engine from faults and are on."""
+        """The options that protect the engine and are on."""
         return {name: True for name in PROTECTIONS if getattr(self, name)}
 
     @property

@@ -96,6 +96,8 @@ class CircuitCore(EngineCore):
         super().__post_init__()
         if not isinstance(self.fitted, Radix64K) or not self.fitted.shape.m.feedback:
             raise UnsupportedError(f"the circuit needs feedback=true, and {self.design} has feedback=false here")
+        if self.fixed_addresses:
+            raise UnsupportedError("the circuit reads no table by digits: omit --fixed-addresses")
         if self.check_result:
             raise UnsupportedError("the circuit has no check of its results: omit --check-result, or take --lockstep")
 

@@ -94,9 +94,10 @@ class MachineTiming:
     """Cycles of a unit around a multiplier with a contract and with at most ``sums`` sums in an instruction.
 
     ``period``, ``lead``: of the multiplier, in cycles. ``conditional_subtracts``: whether multiples of p are subtracted
-    from sums that are not below them. ``least``: minimum cycles of an issue slot. A unit without sums accepts every
-    form of numbers. Raises UnsupportedError if the unit cannot add the multiplier's numbers or subtract conditionally,
-    results and operands differ in form, or no length of the issue slot suits.
+    from sums that are not below them. ``least``: minimum cycles of an issue slot. ``adders``: whether sums can be
+    others than selections. A unit that does not add accepts every form of numbers. Raises UnsupportedError if the unit
+    cannot add the multiplier's numbers or subtract conditionally, results and operands differ in form, or no length of
+    the issue slot suits.
     """
 
     contract: Contract
@@ -105,6 +106,7 @@ class MachineTiming:
     lead: int = 0
     conditional_subtracts: bool = False
     least: int = 0
+    adders: bool = True
     added = False
 
     def __post_init__(self) -> None:
@@ -117,14 +119,19 @@ class MachineTiming:
         _ = self._found
 
     @property
+    def adding(self) -> bool:
+        """Whether the unit adds numbers."""
+        return self.sums > 0 and self.adders
+
+    @property
     def slices(self) -> tuple[int, ...]:
         """Bits of each slice, the lowest first."""
-        return slices(self.contract.operand) if self.sums else _cut(self.contract.operand.width)
+        return slices(self.contract.operand) if self.adding else _cut(self.contract.operand.width)
 
     @property
     def chained(self) -> bool:
         """Whether each slice acts one cycle later than the slice below it."""
-        return not self.sums or not isinstance(self.contract.operand, Residues)
+        return not self.adding or not isinstance(self.contract.operand, Residues)
 
     @property
     def skew(self) -> int:
@@ -134,7 +141,7 @@ class MachineTiming:
     @property
     def least_delay(self) -> int:
         """Minimum cycles from the address of b to the sum at the memory's port."""
-        if self.sums and isinstance(self.contract.operand, Residues):
+        if self.adding and isinstance(self.contract.operand, Residues):
             return SUM + folds(self.contract.operand)
         return SUBTRACT + 1 + self.skew if self.conditional_subtracts else SUM
 
@@ -210,7 +217,7 @@ class MachineTiming:
         """Cycles of an issue slot in which port B reads multiples of p, and those in which it writes sums."""
         begins = [FIRST + 2 * j for j in range(1, self.sums + 1)]
         return (
-            {(cycle + OFFSET_READ) % issue_cycles for cycle in begins},
+            {(cycle + OFFSET_READ) % issue_cycles for cycle in begins if self.adders},
             {(cycle + delay) % issue_cycles for cycle in begins},
         )
 
@@ -251,6 +258,7 @@ class SlotTiming:
     distance: int
     sums = 0
     conditional_subtracts = False
+    adders = False
     added = True
 
     @property
@@ -277,7 +285,7 @@ def unit(timing: MachineTiming | SlotTiming, threads: int) -> DatapathSpec:
     """What hardware with this timing can do with interleaved ``threads``, each with all slots."""
     room = DEPTHS[-1]
     distances = timing.distances(threads)
-    return DatapathSpec(timing.sums, *distances, room, room, timing.added, timing.conditional_subtracts)
+    return DatapathSpec(timing.sums, *distances, room, room, timing.added, timing.conditional_subtracts, timing.adders)
 
 
 def busy_threads(timing: MachineTiming, distance: int = 1) -> int:
