@@ -85,7 +85,7 @@ def test_a_flip_in_a_word_that_is_used_later_is_seen(kind, attacked):
     core = KINDS[kind]()
     target, memory, lay = attacked(core), ProgramMemory(core.layout), core.layout
     middle = target.cycles // 2
-    numbers = seen(flips(target, "sequencer.unit.slice_", range(0, lay.used, 2), (middle,)))
+    numbers = seen(flips(target, "sequencer.unit.slice_", range(lay.used), (middle,)))
     assert len({name for name, _, _ in numbers}) == len(core.timing.slices)
     assert {word for _, word, _ in numbers} & {*range(lay.shared_base)}, "no number of a thread is used later"
     digits = {memory.digits_first + k for k in range(lay.digit_depth)}

@@ -178,9 +178,9 @@ def test_the_time_is_the_same_for_all_digits_and_numbers(picking):
 class Hasty(DatapathSequencer):
     """A planted early exit: the run ends in an issue slot whose next digits begin with 0."""
 
-    def _bases(self, m, table, issue, progress):
+    def _digit(self, m, table, issue, progress):
         self.exit = (table.digits[:2] == 0) & issue.at(8)
-        return super()._bases(m, table, issue, progress)
+        return super()._digit(m, table, issue, progress)
 
     def _run(self, m, idle, aligned, starting, done, offering):
         super()._run(m, idle, aligned, starting, done | self.exit, offering)

@@ -90,6 +90,7 @@ def test_every_kind_of_choice_is_drawn():
         ("bus", 5),
         ("lockstep", 1),
         ("check_result", 1),
+        ("fixed_addresses", 1),
         ("random_blind", 6),
         ("random_entropy", 9),
     ):

@@ -64,6 +64,7 @@ def build(
     lockstep: options.Lockstep = False,
     check_result: options.CheckResult = False,
     parity: options.Parity = False,
+    fixed_addresses: options.FixedAddresses = False,
     order: Order = None,
     allow_pairing: AllowPairing = False,
 ) -> None:
@@ -89,7 +90,7 @@ def build(
         shape=Shape(window, teeth, columns, joint, endomorphism),
         threads=threads, sums=sums, word=word, io=io, top=top, cores=cores, order=with_order, bus=bus,
         bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep, check_result=check_result, parity=parity,
-        **options.from_port(random, blind, random_entropy),
+        fixed_addresses=fixed_addresses, **options.from_port(random, blind, random_entropy),
     )  # fmt: skip
     if on.arithmetic:
         say(f"{on.title}: arithmetic only, no ECDH or ECDSA: {on.unsuited()}")
@@ -102,7 +103,7 @@ def build(
         "--threads", core.layout.threads, "--sums", sums, "--word", word,
         "--order" if core.order else "--no-order", *(["--cores", cores] if cores > 1 else []),
         *(["--top", top] if top != "ecc" else []), *options.behind(core.behind),
-        *options.protected(core.protection), *options.random_words(core.from_port),
+        *options.flags(core.protection), *options.random_words(core.from_port),
     ]  # fmt: skip
     command = shlex.join(["modmill", "ecc", "build", *map(str, words)])
     target = output or Path(f"ecc-{on.name}-{multiplier}")
@@ -150,6 +151,7 @@ def race(
     lockstep: options.Lockstep = False,
     check_result: options.CheckResult = False,
     parity: options.Parity = False,
+    fixed_addresses: options.FixedAddresses = False,
     allow_pairing: AllowPairing = False,
     as_json: options.Json = False,
     record: options.Record = None,
@@ -168,8 +170,9 @@ def race(
         on, operation, multiplier, target=target, settings=parse_set(sets), with_route=route, router=router,
         seeds=seeds, record=record, io=io,
         shape=Shape(window, teeth, columns, joint, endomorphism), threads=threads, sums=sums,
-        word=word, cores=cores, lockstep=lockstep, check_result=check_result, parity=parity, floorplan=floorplan,
-        progress=show, bits=scalar_bits(on, blind), **options.from_port(random, blind, random_entropy),
+        word=word, cores=cores, lockstep=lockstep, check_result=check_result, parity=parity,
+        fixed_addresses=fixed_addresses, floorplan=floorplan, progress=show,
+        bits=scalar_bits(on, blind), **options.from_port(random, blind, random_entropy),
     )  # fmt: skip
     recorded(record)
     about = {"curve": on.title, "operation": operation, "target": target}

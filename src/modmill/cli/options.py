@@ -130,6 +130,14 @@ CheckResult = Annotated[
         help="Points are checked before they leave: on the curve, or both of a ladder belong together.",
     ),
 ]
+FixedAddresses = Annotated[
+    bool,
+    typer.Option(
+        "--fixed-addresses",
+        help="For each digit of a scalar or exponent all entries of a table are read, and one is selected, so that no "
+        "address depends on digits.",
+    ),
+]
 CheckPower = Annotated[
     bool,
     typer.Option(
@@ -187,8 +195,8 @@ def behind(given: Mapping[str, str | int]) -> list[str]:
     return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
-def protected(given: Iterable[str]) -> list[str]:
-    """Flags of a command line by their names in Python."""
+def flags(given: Iterable[str]) -> list[str]:
+    """Options of a command line without values, by their names in Python."""
     return [f"--{name.replace('_', '-')}" for name in given]
 
 

@@ -63,6 +63,7 @@ def build(
     lockstep: options.Lockstep = False,
     check_result: options.CheckPower = False,
     parity: options.Parity = False,
+    fixed_addresses: options.FixedAddresses = False,
     public_exponent: options.PublicExponent = 65537,
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
@@ -80,7 +81,7 @@ def build(
     core = _built(
         circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
         word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep,
-        check_result=check_result, parity=parity, public_exponent=public_exponent,
+        check_result=check_result, parity=parity, fixed_addresses=fixed_addresses, public_exponent=public_exponent,
     )  # fmt: skip
     words = [
         *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,
@@ -88,16 +89,15 @@ def build(
         "--method", method, "--window", window, "--threads", threads, "--word", word, "--crt" if crt else "--no-crt",
         *(["--cores", cores] if cores > 1 else []), *(["--top", top] if top != "engine" else []), "--blind", blind,
     ]  # fmt: skip
-    words += [*(["--circuit"] if circuit else []), *options.behind(core.behind), *options.protected(core.protection)]
+    words += [*(["--circuit"] if circuit else []), *options.behind(core.behind), *options.flags(core.protection)]
     words += ["--public-exponent", public_exponent] if public_exponent != PUBLIC else []
     line = shlex.join(["modmill", "rsa", "build", *map(str, words)])
     target = output or Path(f"rsa-{width if p else bits}-{chosen}")
     keep(f"{target} was not written")
     folder = core.write(target, line)
-    cycles, threads = core.cycles(0), core.results
     print(
         f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}"
-        f"{'one power at a time' if circuit else f'{threads} powers interleaved'}, {cycles:,} cycles for "
+        f"{'one power at a time' if circuit else f'{core.results} powers interleaved'}, {core.cycles(0):,} cycles for "
         f"{'it' if circuit else 'them'}, {(2 if lockstep else 1) * cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
     print(f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
@@ -125,6 +125,7 @@ def race(
     lockstep: options.Lockstep = False,
     check_result: options.CheckPower = False,
     parity: options.Parity = False,
+    fixed_addresses: options.FixedAddresses = False,
     public_exponent: options.PublicExponent = 65537,
     seeds: options.Seeds = 3,
     as_json: options.Json = False,
@@ -137,6 +138,7 @@ def race(
     from modmill.studies.race.machines import EngineRace
 
     (p, width), settings = _modulus(modulus, bits, crt), parse_set(sets)
+    halves = crt and not p
     keep("finished rows are kept; the same command goes on from them")
     show("building the engines")
     raced = EngineRace(target, route, seeds, record, floorplan=floorplan, router=router)
@@ -146,7 +148,7 @@ def race(
             core = _built(
                 circuit, name, p, width, settings, bits=width + blind, method=method, window=window, threads=threads,
                 word=word, io=io, cores=cores, lockstep=lockstep, check_result=check_result, parity=parity,
-                public_exponent=public_exponent,
+                fixed_addresses=fixed_addresses, public_exponent=public_exponent,
             )  # fmt: skip
             entrants.append((f"{name} circuit" if circuit else name, core, core.about()))
         except UnsupportedError as error:
@@ -157,10 +159,8 @@ def race(
     for entrant in entrants:
         raced.progress = partial(show, done=len(found), total=len(entrants))
         found.append(raced.measure(*entrant))
+        found[-1].per_operation = 2 if halves else 1
     recorded(record)
-    halves = crt and not p
-    for result in found:
-        result.per_operation = 2 if halves else 1
     title = f"RSA-{bits} private operations {'with' if halves else 'without'} CRT on {target}"
     title = f"Powers modulo a number of {width} bits on {target}" if p else title
     engine_results(found, title, {"bits": width if p else bits, "crt": halves, "target": target}, as_json)

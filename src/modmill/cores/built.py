@@ -128,6 +128,7 @@ class BuiltEngine(ABC):
     compared before they leave (`engines/machine/lockstep.py`). ``check_result``: programs have checks of their results,
     and no result leaves unless they are right (`engines/ecc/result_checks.py`; of powers `exponentiation.checked`).
     ``parity``: words of the memories of numbers, programs and digits have a bit of parity, checked when they are used.
+    ``fixed_addresses``: programs read all entries of a table and select one, so that no address depends on a digit.
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
     Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
     takes.
@@ -148,6 +149,7 @@ class BuiltEngine(ABC):
     lockstep: bool = False
     check_result: bool = False
     parity: bool = False
+    fixed_addresses: bool = False
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
@@ -169,6 +171,11 @@ class BuiltEngine(ABC):
             raise UnsupportedError(
                 f"an engine around {self.design} keeps its numbers in a slot machine, which has no parity: omit "
                 "--parity, or take --lockstep or, of kbe and hbe, --set check=true"
+            )
+        if self.fixed_addresses and self.numbered:
+            raise UnsupportedError(
+                f"an engine around {self.design} has its numbers in a slot machine, whose addresses depend on digits: "
+                "omit --fixed-addresses, or take a design with binary numbers, such as montgomery-array"
             )
         is_separate(self.bus_clock, self.bus)
         check_slots(self.key_slots, find_bus(self.bus) if self.bus else None)
@@ -206,6 +213,11 @@ class BuiltEngine(ABC):
         """Maximum number of sums in an instruction, and whether they can have a conditional subtraction."""
         return 0, False
 
+    @property
+    def _adders(self) -> bool:
+        """Whether the sums can be others than selections."""
+        return True
+
     @cached_property
     def timing(self) -> MachineTiming | SlotTiming:
         """Timing with the shortest issue slot that the multiplier or slot machine allows."""
@@ -215,8 +227,9 @@ class BuiltEngine(ABC):
         core: Multiplier = self.fitted.core(self.io)
         sums, conditional_subtracts = self._sums
         return MachineTiming(
-            self.contract, sums, *acceptance(core), conditional_subtracts, starts=self.fitted.starts, parity=self.parity
-        )
+            self.contract, sums, *acceptance(core), conditional_subtracts, starts=self.fitted.starts,
+            parity=self.parity, adders=self._adders,
+        )  # fmt: skip
 
     @property
     @abstractmethod
@@ -464,7 +477,7 @@ class BuiltEngine(ABC):
 
     @property
     def protection(self) -> dict[str, bool]:
-        """The options that protect the engine from faults and are on."""
+        """The options that protect the engine and are on."""
         return {name: True for name in PROTECTIONS if getattr(self, name)}
 
     @property

@@ -13,7 +13,7 @@ from modmill.report.engine_rows import work_of
 from modmill.report.result_tables import ENGINES_ON, all_rows
 from modmill.report.rows import Row
 
-PROTECTIONS = ("lockstep", "check_result", "parity")
+PROTECTIONS = ("lockstep", "check_result", "parity", "fixed_addresses")
 """Options of a build that protect an engine, as rows name them."""
 OUTCOMES = ("no effect", "detected", "withheld", "released")
 """What a fault may end in, as rows name it; the harness of the simulation has the same order."""

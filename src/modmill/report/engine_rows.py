@@ -41,7 +41,7 @@ _WORDS = {
     "multiply": "any point", "multiply-base": "fixed base", "multiply-two": "sum of two multiples", "ladder": "ladder",
 }  # fmt: skip
 _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "threads", "cores", "sums",
-          "word", "io", "native", "modulus", "circuit", "lockstep", "check_result", "parity",
+          "word", "io", "native", "modulus", "circuit", "lockstep", "check_result", "parity", "fixed_addresses",
           "public_exponent", "random_blind", "random_entropy")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
@@ -50,11 +50,11 @@ OF_PUBLIC = "public"
 
 _RSA = {
     "method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False, "check_result": False,
-    "parity": False, "public_exponent": PUBLIC,
+    "parity": False, "fixed_addresses": False, "public_exponent": PUBLIC,
 }  # fmt: skip
 _ECC = {
-    "sums": 3, "word": 32, "lockstep": False, "check_result": False, "parity": False, "random_blind": 0,
-    "random_entropy": 32,
+    "sums": 3, "word": 32, "lockstep": False, "check_result": False, "parity": False, "fixed_addresses": False,
+    "random_blind": 0, "random_entropy": 32,
 }  # fmt: skip
 """Defaults of the commands."""
 _OPTIONS = {"random_blind": "--random port --blind"}

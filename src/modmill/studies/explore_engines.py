@@ -63,6 +63,8 @@ CHECKED = 3
 """One engine in this number has checks of its results."""
 PARITY = 4
 """One engine in this number has parity in its memories."""
+FIXED = 4
+"""One engine in this number has fixed addresses."""
 EXPONENTS = (PUBLIC, PUBLIC, 3, 17, (1 << 40) + 1)
 """Public exponents of checks of powers."""
 RANDOM = 3
@@ -224,6 +226,7 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
         *_common(rnd, small or bits > 200),
         *([("check_result", True), ("public_exponent", rnd.choice(EXPONENTS))] if rnd.randrange(CHECKED) == 0 else []),
         *_parity(rnd),
+        *([("fixed_addresses", True)] if rnd.randrange(FIXED) == 0 else []),
     ]
     return EngineCase("rsa", design.name, (*given, *options), _settings(rnd, design, p))
 
@@ -258,6 +261,7 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
         *_common(rnd, small),
         *([("check_result", True)] if rnd.randrange(CHECKED) == 0 else []),
         *_parity(rnd),
+        *([("fixed_addresses", True)] if rnd.randrange(FIXED) == 0 else []),
         *([("random_blind", blind), ("random_entropy", rnd.randint(1, 32))] if blind else []),
     ]
     return EngineCase("ecc", design.name, tuple(options), _settings(rnd, design, curve.p), curve)

@@ -176,7 +176,15 @@ class EccCore(BuiltEngine):
         """Programs before assembly; those modulo n are last."""
         domain = Domain.of(self.contract, self.timing.added)
         found = [
-            point_program(name, self.curve, domain, self.bits, self.shape, check_result=self.check_result)
+            point_program(
+                name,
+                self.curve,
+                domain,
+                self.bits,
+                self.shape,
+                check_result=self.check_result,
+                fixed_addresses=self.fixed_addresses,
+            )
             for name in self.operations
         ]
         for name in self.modulo_order:

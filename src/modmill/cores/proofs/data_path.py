@@ -9,7 +9,8 @@ digits and an unknown first slot of the thread, and with all other entries and r
     reads     both operands of the task, at number + base, in the cycles of `timing`
     product   the operands at the multiplier's port, from the first to the last cycle in which it reads them
     write     at number + base, in the cycle of `timing`: the product, or a + b + L, or a - b + L, of all slices;
-              with a conditional subtraction this less T, unless it is below T
+              with a conditional subtraction this less T, unless it is below T; of a selection a + L or b + L, as the
+              bit of the digit says, or only a or b where the unit has no adders
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Kind:
     invert: bool
     trim: int
     lift: int
+    select: int
 
 
 def kinds(layout: MicrocodeLayout) -> list[Kind]:
@@ -72,31 +74,34 @@ def kinds(layout: MicrocodeLayout) -> list[Kind]:
     for e in layout.table[0]:
         at = 0 if e.count else at + 1
         if at or e.active:
-            found[Kind(at, tuple(how for _, how in e.addresses), e.active, e.two, e.invert, e.trim, e.lift)] = None
+            hows = tuple(how for _, how in e.addresses)
+            found[Kind(at, hows, e.active, e.two, e.invert, e.trim, e.lift, e.select)] = None
     return list(found)
 
 
 def data_path_faults(around: Surroundings) -> Iterator[str]:
     """What is other than the entries say, as lines."""
     for kind in kinds(around.layout):
-        for below in (0, 1) if kind.trim else (None,):
-            if what := _Task(around, kind, below).fault():
+        for case in (0, 1) if kind.trim or kind.select else (None,):
+            if what := _Task(around, kind, case).fault():
                 name = "product" if kind.active else f"task {kind.at}"
                 yield f"{name}, of bases {kind.hows}: {what}"
 
 
 class _Task:
-    """A run with one entry."""
+    """A run with one entry. ``case``: whether a sum is below its T, or the bit of the digit by which one selects."""
 
-    def __init__(self, around: Surroundings, kind: Kind, below: Bit) -> None:
+    def __init__(self, around: Surroundings, kind: Kind, case: Bit) -> None:
         self._around, self._kind = around, kind
         self._m, self._timing, self._layout = around.m, around.timing, around.layout
         self._fields: dict[str, Bits] = {}
-        self._below = below
+        self._case = case
         self._before, self._after = list[Bit](), list[Bit]()
         self._carried: tuple[_Terms, _Terms] = [], []
         m = self._m
         self._digits = m.free("sequencer.table.digits")
+        if kind.select:
+            self._digits = (*self._digits[: kind.select - 1], case, *self._digits[kind.select :])
         entries: list[Bits] = [(None,) * len(m.named("sequencer.table.found")) for _ in range(2 + self._timing.sums)]
         entries[kind.at] = self._entry()
         registers = {BASE: m.free(BASE), SLOTS_AT: m.free(SLOTS_AT), INDEX: number(0, self._within())}
@@ -105,7 +110,7 @@ class _Task:
         sums = {self._begins: 1} if kind.at else {}
         self._row = Row(
             entries, registers, self._digits, sums=sums,
-            below={self._begins + self._timing.least_delay - SEEN: below} if kind.trim else {},
+            below={self._begins + self._timing.least_delay - SEEN: case} if kind.trim else {},
         )  # fmt: skip
 
     def _within(self) -> int:
@@ -145,7 +150,7 @@ class _Task:
         if not self._kind.at:
             read = [around.core.read_in(k, bit)[1] for k in range(2) for bit in range(sum(timing.slices))]
             last = timing.accept + max(read)
-        if self._kind.at:
+        if self._kind.at and timing.adders:
             self._through_sums()
         around.run(last + timing.skew + 1)
         whole: dict[str, Bits] = {}
@@ -227,8 +232,10 @@ class _Task:
         m, timing, kind, around = self._m, self._timing, self._kind, self._around
         make, words = m.make, m.words
         value = [(1, words.integer(whole["a"])), (-1 if kind.invert else 1, words.integer(whole["b"]))]
+        if kind.select:
+            value = value[:1] if self._case else value[1:]
         first = 0
-        for s, width in enumerate(timing.slices):
+        for s, width in enumerate(timing.slices if timing.adders else ()):
             place = make.number(self._layout.offset_base + kind.lift)
             cycle = self._begins + OFFSET_READ + s * timing.chained
             reads = [self._read(cycle, (s, k), place) for k in range(len(m.parts(s)))]
@@ -252,7 +259,7 @@ class _Task:
             borrow = (1 << len(after), words.integer(below))
             if make.sum([(1, less), borrow, *self._carried[1], (-1, whole_after)]).constant != 0:
                 return "whether a sum is below its multiple is seen otherwise"
-            found = found if self._below else make.sum([(1, less), *self._carried[1]])
+            found = found if self._case else make.sum([(1, less), *self._carried[1]])
         return self._stored(self._begins + timing.delay, make.sum([(1, found), *self._carried[0]]))
 
     def _multiple(self) -> Expression:

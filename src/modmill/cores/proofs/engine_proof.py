@@ -14,7 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from modmill.proofs.handshake.constant_time import HANDSHAKE, ConstantTime, constant_time, require_clock, tables
+from modmill.proofs.handshake.constant_time import (
+    HANDSHAKE,
+    ConstantTime,
+    addresses,
+    constant_time,
+    require_clock,
+    tables,
+)
 from modmill.proofs.handshake.gates import Gates
 from modmill.proofs.handshake.lockstep import Explored, View, explore
 from modmill.proofs.netlist import Bit, Netlist
@@ -47,7 +54,7 @@ def machine_time(net: Netlist, power_up: int = 1) -> ConstantTime:
     Raises ValueError if a cell has another clock than port clk."""
     require_clock(net)
     ports = net.module["ports"]
-    gates = Gates(net, HANDSHAKE)
+    gates = Gates(net, HANDSHAKE, addresses(net))
     names = _names(gates)
     states = [n for n in gates.registers if any(x.startswith(_STATE) for x in names[n])]
     waiting = [n for n in gates.registers if _WAITING in names[n]]

@@ -201,10 +201,13 @@ def _task_difference(task: Task, fields: dict[str, int], layout: MicrocodeLayout
             return f"operand {name} is the other slot of its pair"
     if task.kind == "mul":
         return "" if bool(fields.get("two", 0)) == (task.c is not None) else "a sum of two products, or none"
+    if fields["select"] != (1 + task.bit if task.kind == "select" else 0):
+        return "a selection by another bit, or none"
     if bool(fields["invert"]) != (task.kind == "sub"):
         return "a sum for a difference, or a difference for a sum"
-    if layout.offset_multiples[fields["lift"]] != task.offset_multiple:
-        return f"{layout.offset_multiples[fields['lift']]} p is added, not {task.offset_multiple} p"
+    offset_multiple = layout.offset_multiples[fields["lift"]] if layout.timing.adders else 0
+    if offset_multiple != task.offset_multiple:
+        return f"{offset_multiple} p is added, not {task.offset_multiple} p"
     subtract = layout.conditional_subtracts[fields["trim"] - 1] if fields["trim"] else 0
     if subtract != task.conditional_subtract:
         return f"{subtract} p is subtracted, not {task.conditional_subtract} p"

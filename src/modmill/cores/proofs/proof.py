@@ -65,6 +65,8 @@ _FOR_OPERATIONS = (
     "points are on the curve, and multiples of the base point if the curve is for arithmetic only; p and n are prime",
     "each product is as the contract of the multiplier says",
 )
+ADDRESSES = "addresses of memories"
+"""What depends on no data, besides the handshake, in an engine with fixed addresses."""
 PUBLIC_MODULUS = " for a public modulus"
 _HEADERS = "the words that the machine takes in the states {states} are the header words of README.md"
 _PUBLIC_BITS = "a job of variable time reads only bits of its own exponent, which is public"
@@ -375,6 +377,12 @@ def _form(form: Mapping[str, Any]) -> Form | Channels:
     raise ValueError(f"products of numbers as {form['kind']} are not proved")
 
 
+def with_addresses(found: ConstantTime) -> ConstantTime:
+    """The theorem of a machine, of which no address may depend on data."""
+    depends = f"addresses of memory {found.tables[0].name} may depend on data" if found.tables else ""
+    return replace(found, handshake=(*found.handshake, ADDRESSES), remains=found.remains or depends)
+
+
 @dataclass(frozen=True)
 class _Machines:
     """Constant time of an engine: of each module, but for which words, with what is assumed; ``net``: one machine."""
@@ -395,6 +403,8 @@ def _machines(verilog: str, top: str, record: Mapping[str, Any], file: Path) -> 
     machine, router = (top, None) if cores == 1 else (f"{top}_core", f"{top}_router")
     net = Netlist.read(verilog, machine)
     found = {machine: (circuit_time if circuit else machine_time)(net, power_up)}
+    if record["options"].get("fixed_addresses") is True:
+        found[machine] = with_addresses(found[machine])
     sends = net
     if router:
         sends = Netlist.read(verilog, router)

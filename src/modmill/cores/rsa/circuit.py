@@ -98,6 +98,8 @@ class CircuitCore(EngineCore):
             raise UnsupportedError(f"the circuit needs feedback=true, and {self.design} has feedback=false here")
         if self.parity:
             raise UnsupportedError("the circuit has no parity in its memories: omit --parity, or take --lockstep")
+        if self.fixed_addresses:
+            raise UnsupportedError("the circuit reads no table by digits: omit --fixed-addresses")
         if self.check_result:
             raise UnsupportedError("the circuit has no check of its results: omit --check-result, or take --lockstep")
 

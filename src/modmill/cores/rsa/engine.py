@@ -177,7 +177,9 @@ class Stored:
             contract = core.contract_at(fitted)
             return contract, exact(fitted, contract)
 
-        return Modelled(fit, lambda converted: uniform(core.method, core.window, converted, core.checked_by))
+        return Modelled(
+            fit, lambda converted: uniform(core.method, core.window, converted, core.checked_by, core.fixed_addresses)
+        )
 
 
 @dataclass

@@ -31,6 +31,7 @@ from modmill.engines.rsa.exponentiation import (
     fixed_window,
     ladder,
     left_to_right,
+    with_selections,
 )
 from modmill.engines.rsa.layout import PowerLayout, power_layout
 from modmill.engines.rsa.rsa import require_public
@@ -47,12 +48,14 @@ SHORT = 48
 """Length in bits of the exponents in most messages of vectors and checks."""
 
 
-def uniform(method: str, window: int, converted: bool, check: int = 0) -> PowerProgram:
+def uniform(method: str, window: int, converted: bool, check: int = 0, fixed_addresses: bool = False) -> PowerProgram:
     """The program for secret exponents; ``converted`` as in `fixed_window`. ``check``: the exponent with which it
-    checks its result, 0 for none. Raises UnsupportedError for an unknown method, and for a window out of range."""
+    checks its result, 0 for none. ``fixed_addresses``: as in `BuiltEngine`. Raises UnsupportedError for an unknown
+    method, and for a window out of range."""
     if method not in METHODS:
         raise UnsupportedError(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
     made = ladder(converted) if method == "ladder" else fixed_window(window, converted)
+    made = with_selections(made) if fixed_addresses else made
     return checked(made, check) if check else made
 
 
@@ -104,6 +107,14 @@ class EngineCore(BuiltEngine):
             return False
         return True
 
+    @property
+    def _sums(self) -> tuple[int, bool]:
+        return uniform(self.method, self.window, True, fixed_addresses=self.fixed_addresses).selections, False
+
+    @property
+    def _adders(self) -> bool:
+        return False
+
     @cached_property
     def layout(self) -> PowerLayout:
         contract, timing = self.contract, self.timing
@@ -111,7 +122,7 @@ class EngineCore(BuiltEngine):
         converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for one modulus only
         bits = self.bits or contract.p.bit_length()
         programs = (
-            (uniform(self.method, self.window, converted, self.checked_by), bits),
+            (uniform(self.method, self.window, converted, self.checked_by, self.fixed_addresses), bits),
             (left_to_right(PUBLIC, converted=converted), PUBLIC.bit_length()),
         )
         powers = tuple(Exponentiation(program, contract, length) for program, length in programs)

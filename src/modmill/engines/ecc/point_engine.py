@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from modmill.contract import Contract, UnsupportedError
@@ -44,15 +44,18 @@ class Shape:
 
 
 def point_program(
-    operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape(), *, check_result: bool = False
-) -> PointProgram:
+    operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape = Shape(), *, check_result: bool = False,
+    fixed_addresses: bool = False,
+) -> PointProgram:  # fmt: skip
     """The program of an operation of `OPERATIONS` for scalars of ``bits`` bits; those of ``multiply-two`` are below n.
-    ``check_result``: with a check of its results (`result_checks`).
-    Raises UnsupportedError for an operation that the curve does not have."""
+    ``check_result``: with a check of its results (`result_checks`). ``fixed_addresses``: digits select no addresses
+    (`FieldProgram.with_selections`). Raises UnsupportedError for an operation that the curve does not have."""
     if isinstance(curve, Montgomery) and operation == "ladder":
-        return ladder(curve, domain, bits, checked=check_result)
-    made = _on_points(operation, curve, domain, bits, shape)
-    return checked(made, curve) if check_result else made
+        made = ladder(curve, domain, bits, checked=check_result)
+    else:
+        made = _on_points(operation, curve, domain, bits, shape)
+        made = checked(made, curve) if check_result else made
+    return replace(made, field_program=made.field_program.with_selections()) if fixed_addresses else made
 
 
 def _on_points(operation: str, curve: Curve, domain: Domain, bits: int, shape: Shape) -> PointProgram:

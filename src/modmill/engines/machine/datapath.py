@@ -11,7 +11,10 @@ cycle later. So no carry chain is longer than a slice, numbers need no registers
 from slice to slice through registers. Slices have no reset: they are empty before the first number after a reset
 arrives. Only the multiplier's port needs all bits in the same cycle.
 
-A unit without sums has no adders. Its slices hold bits of any form and also act one cycle after another.
+A selection is a sum in which one operand is 0 and L is 0.
+
+A unit that does not add has no adders. Its slices hold bits of any form and also act one cycle after another. In its
+selections, if it has any, d | a stands for s.
 
 Residues have no carries. There a slice is a channel, all slices act in the same cycle, and s is folded below 2^w. As ~b
 is 2^w - 1 - b, the constant of a difference is reduced by 2^w - 1 in each channel.
@@ -38,18 +41,19 @@ GUARD = 2
 """Additional bits of a sum before its conditional subtraction."""
 
 
-def control(address: int, trims: int, parity: bool = False) -> data.StructLayout:
-    """Control word of a slice, for addresses of ``address`` bits and ``trims`` multiples T.
+def control(address: int, trims: int, *, selects: bool = False, parity: bool = False) -> data.StructLayout:
+    """Control word of a slice, for addresses of ``address`` bits and ``trims`` multiples T; ``selects``: to select.
 
     ``read``: address of port A. ``place``: address of port B, at which ``write`` stores the value that was selected in
     the cycle before: the sum, with ``choose`` t instead of s, or with ``result`` the product. ``invert``: subtract the
     number that is read in this cycle. ``take``: the numbers of this and the next cycle are the operands of a product.
     ``begin``: the number of this cycle is b of a sum, the next one a. ``trim``: index of T for the sum that begins.
-    With ``parity``, ``used`` and ``used_b``: what ports A and B read in this cycle is used.
+    ``drop``: the number that is read in this cycle is 0 in the sum, which so is the other operand. With ``parity``,
+    ``used`` and ``used_b``: what ports A and B read in this cycle is used.
     """
     return data.StructLayout({
         "read": address, "place": address, "write": 1, "result": 1, "choose": 1, "invert": 1, "take": 1,
-        "begin": int(trims > 0), "trim": max(0, trims - 1).bit_length(),
+        "begin": int(trims > 0), "trim": max(0, trims - 1).bit_length(), "drop": int(selects),
         **({"used": 1, "used_b": 1} if parity else {}),
     })  # fmt: skip
 
@@ -70,12 +74,14 @@ class _Slice(wiring.Component):
 
     def __init__(
         self, width: int, depth: int, timing: MachineTiming, *, low: bool, high: bool, u: int,
-        multiples: Sequence[int | None], moved: tuple[bool, bool], captured: bool,
+        multiples: Sequence[int | None], moved: tuple[bool, bool], captured: bool, selects: bool,
     ) -> None:  # fmt: skip
         self.width, self.depth, self.timing = width, depth, timing
         self.moved, self.captured = moved, captured
-        self.low, self.high, self.u, self.multiples = low, high, u, tuple(multiples)
-        layout = self.layout = control(depth.bit_length() - 1, len(self.multiples), timing.parity)
+        self.low, self.high, self.u, self.multiples, self.selects = low, high, u, tuple(multiples), selects
+        layout = self.layout = control(
+            depth.bit_length() - 1, len(self.multiples), selects=selects, parity=timing.parity
+        )
         super().__init__({
             "control": In(layout), "forward": Out(layout), "carries": In(3), "carried": Out(3),
             "q": Out(width), "a": Out(width), "b": Out(width), "move": In(1),
@@ -129,8 +135,14 @@ class _Slice(wiring.Component):
             m.d.sync += stored.eq(held)
             return m
         inverting = invert[1]
-        x = later(m, self._wide(self.q) ^ inverting.replicate(len(self._wide(self.q))), "x")
-        if isinstance(self.timing.contract.operand, Residues):
+        read: Value = self.q
+        if self.selects:
+            dropping = _in(m, word.drop, 2, "drop_here")
+            read &= ~dropping.replicate(self.width)
+        x = later(m, self._wide(read) ^ inverting.replicate(len(self._wide(self.q))), "x")
+        if not self.timing.adders:
+            total = self._selected(m, x)
+        elif isinstance(self.timing.contract.operand, Residues):
             total = self._folded(m, x, lift)
         else:
             total = self._carried(m, x, lift, inverting, word, held)
@@ -199,6 +211,13 @@ class _Slice(wiring.Component):
         both = Mux(begun, s, t)[: self.width]
         return lines.either(both, (timing.delay - SUM, timing.delay - SUBTRACT), self.control.choose, name="waiting")
 
+    def _selected(self, m: Module, x: Value) -> Value:
+        """Return the operand that is not dropped in the cycle before it is written."""
+        d = later(m, x, "d")
+        s = later(m, d | x, "s")  # x is b in one cycle, a in the next
+        lines = DelayLines(m, max(4, self.timing.delay), name="waiting")
+        return lines.straight(s, self.timing.delay - SUM, name="waiting")
+
     def _multiple(self, m: Module, word: data.View, held: Value) -> Value:
         """Return T for the sum that is in s."""
         multiples: list[Value] = []
@@ -251,12 +270,16 @@ class FieldUnit(wiring.Component):
 
     kept = ("slice",)
 
-    def __init__(self, core: Multiplier, timing: MachineTiming, depth: int, multiples: Sequence[int | None]) -> None:
-        """``depth``: of the slot memory. ``multiples``: each T, None if it is loaded."""
+    def __init__(
+        self, core: Multiplier, timing: MachineTiming, depth: int, multiples: Sequence[int | None], selects: bool
+    ) -> None:
+        """``depth``: of the slot memory. ``multiples``: each T, None if it is loaded. ``selects``: with selections."""
         self.core, self.timing, self.depth, self.multiples = core, timing, depth, tuple(multiples)
-        width = timing.contract.operand.width
+        self.selects, width = selects, timing.contract.operand.width
         super().__init__({
-            "control": In(control(depth.bit_length() - 1, len(self.multiples), timing.parity)),
+            "control": In(control(
+                depth.bit_length() - 1, len(self.multiples), selects=selects, parity=timing.parity
+            )),
             "below": Out(1), "q": Out(width), "number": In(width),
             "move": In(1), "given": In(1), "capture": In(1), "set_trim": In(len(self.multiples)),
             **({"wrong": Out(1)} if timing.parity else {}),
@@ -277,6 +300,7 @@ class FieldUnit(wiring.Component):
                 u=form.base.u[k] if isinstance(form, Residues) and not chained else 0,
                 multiples=[None if T is None else T >> first & ((1 << width) - 1) for T in self.multiples],
                 moved=(self._moved(0, k, part), self._moved(1, k, part)), captured=self._captured(k, part),
+                selects=self.selects,
             )  # fmt: skip
             m.submodules[f"slice_{k}"] = piece
             m.d.comb += [

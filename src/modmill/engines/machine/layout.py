@@ -51,8 +51,9 @@ class Entry:
     ``addresses``: for each of the layout's fields the number and the base that is added to it. ``active``: there is a
     product; ``two``: it is a sum of two products. ``invert``: a difference. ``lift``: index of its offset multiple in
     ``offset_multiples``. ``trim``: 1 + index of the multiple in ``conditional_subtracts``, 0 for no conditional
-    subtraction. In the first entry of an instruction: ``count``: number of its entries; ``advance``: as in
-    `Instruction`; ``again``: last instruction of the loop; ``last``: last instruction of the program.
+    subtraction. ``select``: 1 + the bit of a selection, 0 for none. In the first entry of an instruction: ``count``:
+    number of its entries; ``advance``: as in `Instruction`; ``again``: last instruction of the loop; ``last``: last
+    instruction of the program.
     """
 
     addresses: tuple[tuple[int, int], ...]
@@ -61,6 +62,7 @@ class Entry:
     invert: bool = False
     trim: int = 0
     lift: int = 0
+    select: int = 0
     count: int = 0
     advance: bool = False
     again: bool = False
@@ -151,7 +153,7 @@ class MicrocodeLayout:
     @cached_property
     def offset_multiples(self) -> tuple[int, ...]:
         """The multiples of p in the slot memory, as factors of p, 0 first."""
-        if not self.timing.sums:
+        if not self.timing.sums or not self.timing.adders:
             return ()
         return tuple(sorted({0} | {task.offset_multiple for task in self._tasks() if task.kind == "sub"}))
 
@@ -159,6 +161,11 @@ class MicrocodeLayout:
     def conditional_subtracts(self) -> tuple[int, ...]:
         """The multiples of p that are subtracted conditionally, as factors of p."""
         return tuple(sorted({task.conditional_subtract for task in self._tasks()} - {0}))
+
+    @cached_property
+    def selecting_bits(self) -> int:
+        """Number of bits of a digit by which programs select operands."""
+        return max((1 + task.bit for task in self._tasks() if task.kind == "select"), default=0)
 
     def _tasks(self) -> Iterator[Task]:
         return chain.from_iterable(instruction.tasks for p in self.programs for instruction in p.written)
@@ -220,6 +227,7 @@ class MicrocodeLayout:
                 invert=task.kind == "sub",
                 lift=self.offset_multiples.index(task.offset_multiple) if task.kind == "sub" else 0,
                 trim=1 + self.conditional_subtracts.index(subtract) if subtract else 0,
+                select=1 + task.bit if task.kind == "select" else 0,
             )
 
     def _addresses(self, program: int, task: Task) -> tuple[tuple[int, int], ...]:

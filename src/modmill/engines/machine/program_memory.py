@@ -17,7 +17,7 @@ from modmill.rtl.memory import BlockRam, even, with_parity
 DIGITS = 3
 """Cycles from the address of a word of digits to the word."""
 _PRODUCT = ("active", "two", "count", "advance", "again", "last")
-_SUM = ("invert", "trim", "lift")
+_SUM = ("invert", "trim", "lift", "select")
 BANK = 1024
 """Words of a bank."""
 
@@ -37,7 +37,8 @@ class ProgramMemory(wiring.Component):
     address ``d_at`` at ``digits`` in cycle t + DIGITS. ``d_write`` stores ``d_data`` at ``d_place`` one cycle later; no
     digits are read in that cycle. The digits begin at a multiple of their size, so that no write can change an entry,
     not even one before a reset. Where their bits are also those of an entry that steer it, and not only its addresses,
-    they begin behind all that ``at`` can be. More than 1,024 words of digits have separate banks.
+    or no address may depend on a digit, they begin behind all that ``at`` can be. More than 1,024 words of digits have
+    separate banks.
     With parity, ``wrong`` and ``digits_wrong`` tell one cycle after an entry or a word of digits whether its parity is
     wrong; words that are neither an entry nor written have any.
     Cost on ECP5: ceil(bits of an entry / 18) block RAMs for every 1,024 words up to the last one of digits. Latency: 3
@@ -52,7 +53,7 @@ class ProgramMemory(wiring.Component):
         self.digits_room = min(BANK, 1 << (layout.digit_depth - 1).bit_length())  # in one bank
         self.digits_banks = -(-layout.digit_depth // self.digits_room)
         size = self.digits_room
-        if any(shape[kind[0]].offset < PACK for kind, shape in shapes.items()):
+        if layout.selecting_bits or any(shape[kind[0]].offset < PACK for kind, shape in shapes.items()):
             size = max(size, 1 << (len(self.words) - 1).bit_length())
         first = -(-len(self.words) // size) * size
         self.digits_bank, self.digits_first = divmod(first, BANK)
@@ -152,6 +153,7 @@ def table_shapes(layout: MicrocodeLayout) -> dict[tuple[str, ...], data.StructLa
     widths = {
         "lift": (len(layout.offset_multiples) - 1).bit_length(),
         "trim": len(layout.conditional_subtracts).bit_length(),
+        "select": layout.selecting_bits.bit_length(),
         "count": (1 + layout.timing.sums).bit_length(),
     }
     return {

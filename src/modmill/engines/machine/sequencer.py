@@ -5,7 +5,7 @@
 `Sequencer` is the common part: ports, program counter, digits, access from outside. `DatapathSequencer` controls a
 field unit: a counter counts the cycles of an issue slot, and strobes decoded from it start each action in the cycle
 that `timing.py` gives. `slot_sequencer.py` controls a slot machine. The only data-dependent addresses are those that
-digits select; the timing does not depend on data.
+digits select; the timing does not depend on data. In a program with selections digits steer which operands are dropped.
 """
 
 from __future__ import annotations
@@ -187,15 +187,17 @@ class DatapathSequencer(Sequencer):
         lay, timing, core = self.layout, self.timing, self.core
         load, p = lay.contract.load, lay.contract.p
         m.submodules.unit = unit = FieldUnit(
-            core, timing, lay.depth, [None if load else k * p for k in lay.conditional_subtracts]
-        )
+            core, timing, lay.depth, [None if load else k * p for k in lay.conditional_subtracts],
+            selects=lay.selecting_bits > 0,
+        )  # fmt: skip
         m.submodules.table = table = ProgramMemory(lay)
         plus = table.sum
         idle, active, starting, aligned = (Signal(name=n) for n in ("idle", "active", "starting", "aligned"))
         issue, progress = _IssueCounter(m, timing, aligned), self._progress(table)
         count, done = self._instructions(m, table, issue, progress, active, starting)
         second, number, live = self._entries(m, table, issue, progress, active)
-        adds = self._bases(m, table, issue, progress)
+        digit = self._digit(m, table, issue, progress)
+        adds = self._bases(m, issue, progress, digit)
         read, destination, lift = self._addresses(m, table, adds, idle, second)
         product, moves, offering, storing = self._products(m, issue, live, table.product.active)
         place = self._destinations(m, moves[0] | self.start, Cat(destination, ~self.start), storing)
@@ -203,7 +205,7 @@ class DatapathSequencer(Sequencer):
         summing, adding, choose, sum_place = self._sums(m, unit, due, plus.trim, destination)
         giving, placing, setting, reading = self._numbers(m, idle)
         capture, given = core.o_valid | giving, idle
-        if not timing.sums:  # wide numbers: registers drive all slices; an instruction without product writes nothing
+        if not timing.adding:  # wide numbers: registers drive all slices; an instruction without product writes nothing
             capture, given = Signal(name="capture"), later(m, idle, "given")
             m.d.sync += capture.eq(issue.before(timing.arrive) | giving)
         word, address = unit.control, len(self.s_read)
@@ -222,18 +224,24 @@ class DatapathSequencer(Sequencer):
         ]  # fmt: skip
         if timing.parity:
             used, used_a, lifted = live & second & ((number == 0) | (number < count)), Signal(), Signal()
-            m.d.sync += [used_a.eq(product | due), lifted.eq(due)]  # with a reset: after it nothing is used
+            lifts = due if timing.adders or not timing.sums else Const(0)
+            m.d.sync += [used_a.eq(product | due), lifted.eq(lifts)]  # with a reset: after it nothing is used
             m.d.comb += [
                 word.used.eq(product | due | used_a | reading), word.used_b.eq(lifted),
-                self.o_alarm.eq(unit.wrong | self._wrong_entry(m, table, issue, used)),
+                self.o_alarm.eq(unit.wrong | self._wrong_entry(m, table, issue, used, number)),
             ]  # fmt: skip
+        if lay.selecting_bits:
+            m.d.comb += word.drop.eq(self._dropped(m, issue, digit, plus.select, second))
         self._run(m, idle, aligned, starting, done, offering)
         with m.If(self.start):
             self._restart(m, progress)
         return m
 
-    def _wrong_entry(self, m: Module, table: ProgramMemory, issue: _IssueCounter, used: Value) -> Value:
-        """Check the entry of the last cycle if it is ``used``, and the digits if they select one of its addresses."""
+    def _wrong_entry(
+        self, m: Module, table: ProgramMemory, issue: _IssueCounter, used: Value, number: Signal
+    ) -> Value:  # fmt: skip
+        """Check the entry of the last cycle if it is ``used``, and the digits if they select one of its addresses or
+        operands. ``number``: of the entry, 0 for that of the product."""
         e, now = table.product, Signal(name="entry_used")
         selects = [
             getattr(e, f"{name}_add") == code
@@ -241,6 +249,8 @@ class DatapathSequencer(Sequencer):
             for code, how in enumerate(self.layout.bases(name))
             if how in _FROM_DIGITS
         ]
+        if self.layout.selecting_bits:
+            selects.append((table.sum.select != 0) & (number != 0))
         taken, digit = (Signal(name=name, reset_less=True) for name in ("digits_wrong", "digit_wrong"))
         with m.If(issue.at(DIGITS + 1)):
             m.d.sync += taken.eq(table.digits_wrong)
@@ -311,15 +321,26 @@ class DatapathSequencer(Sequencer):
             m.d.sync += [second.eq(0), number.eq(0), live.eq(active)]
         return second, number, live
 
-    def _bases(self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress) -> dict[int, Value]:
-        """The value of each base that is added to addresses, valid from cycle ENTRY_AT on for an issue slot."""
-        lay, address, slots_at = self.layout, len(self.s_read), at.slots_at
-        digit = Signal(lay.digit_bits, reset_less=True)
+    def _digit(self, m: Module, table: ProgramMemory, issue: _IssueCounter, at: Progress) -> Signal:
+        """The current digit of the thread, valid in cycle ENTRY_AT - 1."""
+        digit = Signal(self.layout.digit_bits, reset_less=True)
         which, words = self._digits(m, table, at)
         with m.If(issue.at(DIGITS + 1)), m.Switch(which):
             for k, word in enumerate(words):
                 with m.Case(k):
                     m.d.sync += digit.eq(word)
+        return digit
+
+    def _dropped(self, m: Module, issue: _IssueCounter, digit: Signal, select: Value, second: Signal) -> Value:
+        """Whether a selection drops the operand that is read."""
+        kept = Signal(self.layout.selecting_bits, name="selecting", reset_less=True)
+        with m.If(issue.at(ENTRY_AT - 1)):
+            m.d.sync += kept.eq(digit)
+        return later(m, (select != 0) & (chosen(select, [0, *kept]) ^ second), "drop")
+
+    def _bases(self, m: Module, issue: _IssueCounter, at: Progress, digit: Signal) -> dict[int, Value]:
+        """The value of each base that is added to addresses, valid from cycle ENTRY_AT on for an issue slot."""
+        lay, address, slots_at = self.layout, len(self.s_read), at.slots_at
         used = {*lay.bases("destination"), *lay.bases("a")}
         found: dict[int, Value] = {}
         for how, value in (

@@ -97,9 +97,10 @@ class MachineTiming:
 
     ``period``, ``lead``: of the multiplier, in cycles. ``conditional_subtracts``: whether multiples of p are subtracted
     from sums that are not below them. ``least``: minimum cycles of an issue slot. ``starts``: as of `DesignInstance`,
-    in periods. ``parity``: words of memories have a bit of parity, which is checked. A unit without sums accepts every
-    form of numbers. Raises UnsupportedError if the unit cannot add the multiplier's numbers or subtract conditionally,
-    results and operands differ in form, or no length of the issue slot suits.
+    in periods. ``parity``: words of memories have a bit of parity, which is checked. ``adders``: whether sums can be
+    others than selections. A unit that does not add accepts every form of numbers. Raises UnsupportedError if the unit
+    cannot add the multiplier's numbers or subtract conditionally, results and operands differ in form, or no length of
+    the issue slot suits.
     """
 
     contract: Contract
@@ -110,6 +111,7 @@ class MachineTiming:
     least: int = 0
     starts: int = 1
     parity: bool = False
+    adders: bool = True
     added = False
 
     def __post_init__(self) -> None:
@@ -122,15 +124,20 @@ class MachineTiming:
         _ = self._found
 
     @property
+    def adding(self) -> bool:
+        """Whether the unit adds numbers."""
+        return self.sums > 0 and self.adders
+
+    @property
     def slices(self) -> tuple[int, ...]:
         """Bits of each slice, the lowest first."""
         form = self.contract.operand
-        return slices(form, self.parity) if self.sums else _cut(form.width, self.parity)
+        return slices(form, self.parity) if self.adding else _cut(form.width, self.parity)
 
     @property
     def chained(self) -> bool:
         """Whether each slice acts one cycle later than the slice below it."""
-        return not self.sums or not isinstance(self.contract.operand, Residues)
+        return not self.adding or not isinstance(self.contract.operand, Residues)
 
     @property
     def skew(self) -> int:
@@ -140,7 +147,7 @@ class MachineTiming:
     @property
     def least_delay(self) -> int:
         """Minimum cycles from the address of b to the sum at the memory's port."""
-        if self.sums and isinstance(self.contract.operand, Residues):
+        if self.adding and isinstance(self.contract.operand, Residues):
             return SUM + folds(self.contract.operand)
         return SUBTRACT + 1 + self.skew if self.conditional_subtracts else SUM
 
@@ -216,7 +223,7 @@ class MachineTiming:
         """Cycles of an issue slot in which port B reads multiples of p, and those in which it writes sums."""
         begins = [FIRST + 2 * j for j in range(1, self.sums + 1)]
         return (
-            {(cycle + OFFSET_READ) % issue_cycles for cycle in begins},
+            {(cycle + OFFSET_READ) % issue_cycles for cycle in begins if self.adders},
             {(cycle + delay) % issue_cycles for cycle in begins},
         )
 
@@ -264,6 +271,7 @@ class SlotTiming:
     sums = 0
     conditional_subtracts = False
     parity = False
+    adders = False
     added = True
     earliest = 0
 
@@ -291,7 +299,7 @@ def unit(timing: MachineTiming | SlotTiming, threads: int) -> DatapathSpec:
     """What hardware with this timing can do with interleaved ``threads``, each with all slots."""
     room = DEPTHS[-1]
     distances = timing.distances(threads)
-    return DatapathSpec(timing.sums, *distances, room, room, timing.added, timing.conditional_subtracts)
+    return DatapathSpec(timing.sums, *distances, room, room, timing.added, timing.conditional_subtracts, timing.adders)
 
 
 def busy_threads(timing: MachineTiming, distance: int = 1) -> int:

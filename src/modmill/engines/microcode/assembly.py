@@ -246,7 +246,10 @@ def _instructions(part: Placed, slots: _Slots, legal: LegalProgram, number: int)
         if not source.name:
             return OperandAddress(slots.shared[source.value], shared=True)
         if source.pick == ENTRY:
-            return slots.tables[source.name]
+            return slots.tables[str(source.name)]
+        if isinstance(source.name, tuple) and slots.tables[source.name[0]].shared:
+            table, entry = source.name
+            return OperandAddress(slots.tables[table].number + entry, shared=True)
         return OperandAddress(slots.named[source.name], source.pick)
 
     for k, node in enumerate(block.nodes):
@@ -257,6 +260,7 @@ def _instructions(part: Placed, slots: _Slots, legal: LegalProgram, number: int)
         task = Task(
             node.kind, OperandAddress(own[k]), *operands,
             offset_multiple=offset_multiples.get(k, 0), conditional_subtract=conditional_subtracts.get(k, 0),
+            bit=node.bit,
         )  # fmt: skip
         if node.kind == MUL:
             instructions[at] = replace(instructions[at], product=task)

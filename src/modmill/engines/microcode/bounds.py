@@ -18,7 +18,7 @@ from math import ceil
 from typing import Any
 
 from modmill.contract import Contract, UnsupportedError
-from modmill.engines.microcode.expressions import MUL, SUB, Name, Node
+from modmill.engines.microcode.expressions import MUL, SELECT, SUB, Name, Node
 from modmill.engines.microcode.field_program import FieldProgram
 from modmill.engines.microcode.program import PARTS, DatapathSpec, Program
 
@@ -73,6 +73,8 @@ class _Bounds:
         products. Raises UnsupportedError, with the bounds, for a product outside the contract, a difference that could
         be negative and a sum that does not fit a slot.
         """
+        if kind == SELECT:
+            return max(a)
         if kind == MUL:
             factors = a if len(a) == 2 else (a[0] * a[1] + a[2] * a[3], Fraction(1))
             bound = self.contract.product(*factors)
@@ -186,7 +188,7 @@ class _Run(_Bounds):
             return self._source(number, k)
         a = [bounds[i] for i in node.args]
         offset_multiple = conditional_subtract = 0
-        if node.kind != MUL:
+        if node.kind not in (MUL, SELECT):
             offset_multiple = max(ceil(a[1]), self.offset_multiples[number].get(k, 0)) if node.kind == SUB else 0
             self.offset_multiples[number][k] = offset_multiple
             before = self.before_subtract(node.kind, a, offset_multiple)
@@ -212,7 +214,7 @@ class _Run(_Bounds):
         assert source is not None
         if not source.name:
             return Fraction(source.value + 1, self.contract.p)
-        if source.name in field_program.shared:
+        if (source.name if isinstance(source.name, str) else source.name[0]) in field_program.shared:
             return Fraction(1)
         return self.read(field_program.groups.touched(block, k), f"{field_program.name}, block {block.name}")
 

@@ -18,15 +18,16 @@ from modmill.engines.microcode.program import ENTRY, FIXED, PAIR
 
 Name = str | tuple[str, int]
 """A variable, or an entry of a table: (table, number)."""
-READ, MUL, ADD, SUB = "read", "mul", "add", "sub"
+READ, MUL, ADD, SUB, SELECT = "read", "mul", "add", "sub", "select"
 
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of a read: the variable or table ``name``, or the constant ``value`` if the name is empty. ``pick``: how
-    the digit selects, as in `OperandAddress`; ``epoch``: number of digits that the block consumed before."""
+    """Origin of a read: the variable, table or entry ``name``, or the constant ``value`` if the name is empty.
+    ``pick``: how the digit selects, as in `OperandAddress`; ``epoch``: number of digits that the block consumed
+    before."""
 
-    name: str = ""
+    name: Name = ""
     value: int = 0
     pick: str = FIXED
     epoch: int = 0
@@ -35,12 +36,15 @@ class Source:
 @dataclass(frozen=True)
 class Node:
     """A value of the graph: read, or computed from others. ``args``: none for a read, two operands, or four for a sum
-    of two products. ``copy``: distinguishes copies of a value; 0: none."""
+    of two products. ``copy``: distinguishes copies of a value; 0: none. ``bit``, ``epoch``: of a selection, the bit of
+    the digit, as in `Task`, and the number of digits that the block consumed before."""
 
     kind: str
     args: tuple[int, ...] = ()
     source: Source | None = None
     copy: int = 0
+    bit: int = 0
+    epoch: int = 0
 
 
 class Element:
@@ -147,6 +151,30 @@ class BasicBlock:
         """The same block, in which a node is multiplied by the constant ``one`` before its use."""
         return self._copy(range(len(self.nodes)), node, one)
 
+    def with_selections(self, sizes: Mapping[str, int], partner: Mapping[str, str]) -> BasicBlock:
+        """The same block, in which selections replace addresses that a digit selects: all entries of the table are
+        read, or both members of the pair, and a tree of selections keeps one, the lowest bit of the digit first.
+        ``sizes``: entries of each table; ``partner``: the other member of each pair."""
+        out = BasicBlock(self.name)
+        out.digits = self.digits
+        moved: dict[int, int] = {}
+        for k, node in enumerate(self.nodes):
+            source = node.source
+            if source is None or source.pick == FIXED:
+                moved[k] = out._node(replace(node, args=tuple(moved[a] for a in node.args))).node
+                continue
+            assert isinstance(source.name, str)
+            names: list[Name] = [source.name, partner.get(source.name, "")]
+            if source.pick == ENTRY:
+                names = [(source.name, entry) for entry in range(sizes[source.name])]
+            kept = [out._node(Node(READ, source=Source(name))).node for name in names]
+            for bit in range((len(kept) - 1).bit_length()):
+                pairs = zip(kept[1::2] + kept[-1:] * (len(kept) % 2), kept[::2], strict=True)
+                kept = [out._node(Node(SELECT, pair, bit=bit, epoch=source.epoch)).node for pair in pairs]
+            (moved[k],) = kept
+        out.outputs = {name: moved[k] for name, k in self.outputs.items()}
+        return out
+
     def _copy(self, nodes: Iterable[int], reduced: int = -1, one: int = 0) -> BasicBlock:
         out = BasicBlock(self.name)
         out.digits = self.digits
@@ -187,12 +215,14 @@ class BasicBlock:
                 source = node.source or Source()
                 name: Name = source.name
                 if source.pick == ENTRY:
-                    name = source.name, digits[source.epoch]
+                    name = str(source.name), digits[source.epoch]
                 elif source.pick == PAIR and digits[source.epoch] & 1:
-                    name = pairs[source.name]
+                    name = pairs[str(source.name)]
                 if source.name and name not in values:
                     raise UnsupportedError(f"block {self.name} reads {name}, which has no value")
                 held.append(values[name] if source.name else source.value)
+            elif node.kind == SELECT:
+                held.append(a[0] if digits[node.epoch] >> node.bit & 1 else a[1])
             elif node.kind == MUL:
                 held.append(sum(a[k] * a[k + 1] for k in range(0, len(a), 2)) * factor % p)
             else:

@@ -116,6 +116,11 @@ class FieldProgram:
         first = len(self.before)
         return replace(self, before=tuple(blocks[:first]), loop=blocks[first] if self.loop else None, after=blocks[-1])
 
+    def with_selections(self) -> FieldProgram:
+        """The same field program, in which digits select no addresses (`BasicBlock.with_selections`)."""
+        sizes = {**dict(self.groups.tables), **{name: len(table) for name, table in self.shared.items()}}
+        return self.with_blocks([block.with_selections(sizes, self.groups.partner) for block in self.blocks])
+
     def evaluate(self, inputs: Mapping[str, int], digits: tuple[int, ...] = ()) -> tuple[int, ...]:
         """The results and checks modulo p, computed from the formulas without instructions and bounds. Raises
         UnsupportedError for a wrong number of digits."""

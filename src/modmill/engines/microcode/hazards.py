@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from modmill.contract import UnsupportedError
 from modmill.engines.microcode.program import ENTRY, PAIR, PARTS, DatapathSpec, Instruction, Program, Task
 
-KINDS = ("mul", "add", "sub")
+KINDS = ("mul", "add", "sub", "select")
 
 
 class Hazard(UnsupportedError):
@@ -68,10 +68,14 @@ def _check_task(task: Task, digits: int, unit: DatapathSpec, where: str) -> None
         raise Hazard(f"{where}: no such task: {task}")
     if task.c is not None and not (unit.added and task.kind == "mul"):
         raise Hazard(f"{where}: the unit does not add two products")
+    if task.kind == "select" and (unit.added or not 0 <= task.bit < (digits - 1).bit_length()):
+        raise Hazard(f"{where}: a selection by bit {task.bit}")
+    if task.kind in ("add", "sub") and not unit.adders:
+        raise Hazard(f"{where}: the unit has no adders")
     if task.conditional_subtract and not unit.conditional_subtracts:
         raise Hazard(f"{where}: the unit does not subtract multiples of p from sums")
     subtract, offset = task.conditional_subtract, task.offset_multiple
-    if min(subtract, offset) < 0 or (task.kind == "mul" and subtract + offset):
+    if min(subtract, offset) < 0 or (task.kind in ("mul", "select") and subtract + offset):
         raise Hazard(f"{where}: conditional subtract {subtract} and offset multiple {offset} of a {task.kind}")
     if task.destination.shared or task.destination.pick == ENTRY:
         raise Hazard(f"{where}: writes a shared slot or a whole table")

@@ -114,7 +114,7 @@ def answers(
                 values = [held[_slot(address, digit, program)] for address in task.reads]
             except KeyError as missing:
                 raise Fault(f"{program.name}: slot {missing.args[0][1]} is read before it is written") from None
-            result = multiply(where, values) if task.kind == "mul" else _sum(task, values, p)
+            result = multiply(where, values) if task.kind == "mul" else _sum(task, values, digit, p)
             if result < 0 or result >= end:
                 raise Fault(f"{program.name}, part {part}, instruction {number}: a number breaks its bounds")
             if seen:
@@ -138,7 +138,9 @@ def _slot(address: OperandAddress, digit: int, program: Program) -> Slot:
     return address.at(digit)
 
 
-def _sum(task: Task, values: Sequence[int], p: int) -> int:
+def _sum(task: Task, values: Sequence[int], digit: int, p: int) -> int:
+    if task.kind == "select":
+        return values[0] if digit >> task.bit & 1 else values[1]
     result = values[0] + values[1] if task.kind == "add" else values[0] - values[1] + task.offset_multiple * p
     return result - task.conditional_subtract * p if result >= task.conditional_subtract * p else result
 

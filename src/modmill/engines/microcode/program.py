@@ -5,11 +5,13 @@
 An instruction is at most one product and some sums. The unit executes it for one thread after the other, then the next
 instruction. Its tasks can read the products of instructions at least ``DatapathSpec.product_distance`` before it, and
 the sums of instructions at least ``DatapathSpec.sum_distance`` before it. All instructions take the same time, and the
-sequence of instructions does not depend on data: a digit of a scalar only selects addresses.
+sequence of instructions does not depend on data: a digit of a scalar only selects addresses, or the operand that a
+selection keeps. A selection is one of the sums of an instruction.
 
-    mul   destination = a b factor            with c and e: (a b + c e) factor, on units that add two products
-    add   destination = a + b
-    sub   destination = a - b + offset_multiple p
+    mul     destination = a b factor            with c and e: (a b + c e) factor, on units that add two products
+    add     destination = a + b
+    sub     destination = a - b + offset_multiple p
+    select  destination = a if the digit has a 1 at ``bit``, else b; both are read
 
 A sum or difference s with ``conditional_subtract`` t becomes s - t p if s >= t p. A multiplier that accepts only
 operands below p needs this. A task reads its operands before it writes its result; no other task of the instruction may
@@ -52,7 +54,7 @@ class OperandAddress:
 
 @dataclass(frozen=True)
 class Task:
-    """One operation of an instruction; ``kind``: mul, add or sub.
+    """One operation of an instruction; ``kind``: mul, add, sub or select.
 
     ``offset_multiple``: multiple of p added to a difference, so that it is never negative. ``conditional_subtract``:
     multiple of p subtracted from a sum or difference (after the offset multiple) that is not below it; 0: none.
@@ -67,6 +69,7 @@ class Task:
     _: KW_ONLY
     offset_multiple: int = 0
     conditional_subtract: int = 0
+    bit: int = 0
 
     @cached_property
     def reads(self) -> tuple[OperandAddress, ...]:
@@ -87,6 +90,12 @@ class Instruction:
         """The product, if there is one, then the sums."""
         return (*((self.product,) if self.product else ()), *self.sums)
 
+    @property
+    def written(self) -> Iterator[tuple[bool, int]]:
+        """(shared, number) of every slot that it may write."""
+        for task in self.tasks:
+            yield from task.destination.all
+
 
 @dataclass(frozen=True)
 class DatapathSpec:
@@ -95,7 +104,8 @@ class DatapathSpec:
     ``sums``: maximum number of sums in an instruction. ``product_distance``, ``sum_distance``: number of instructions
     from a product or sum to the first instruction that can read it. ``room``, ``shared_room``: maximum number of slots
     of a thread and of shared slots. ``added``: whether the unit adds two products, instead of sums.
-    ``conditional_subtracts``: whether sums and differences can have a conditional subtraction.
+    ``conditional_subtracts``: whether sums and differences can have a conditional subtraction. ``adders``: whether the
+    sums can be others than selections.
     """
 
     sums: int
@@ -105,6 +115,7 @@ class DatapathSpec:
     shared_room: int
     added: bool = False
     conditional_subtracts: bool = False
+    adders: bool = True
 
 
 @dataclass(frozen=True)

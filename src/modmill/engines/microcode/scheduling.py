@@ -28,7 +28,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate
 
 from modmill.contract import UnsupportedError
-from modmill.engines.microcode.expressions import MUL, READ, BasicBlock, Element, Name
+from modmill.engines.microcode.expressions import MUL, READ, SELECT, BasicBlock, Element, Name
 from modmill.engines.microcode.program import ENTRY, FIXED, PAIR, DatapathSpec
 from modmill.schedule import Schedule, Step
 
@@ -62,9 +62,10 @@ class RegisterGroups:
         if source is None or not source.name:
             return ()
         if source.pick == ENTRY:
-            return tuple((source.name, k) for k in range(dict(self.tables).get(source.name, 0)))
+            name = str(source.name)
+            return tuple((name, k) for k in range(dict(self.tables).get(name, 0)))
         if source.pick == PAIR:
-            return source.name, self.partner[source.name]
+            return source.name, self.partner[str(source.name)]
         return (source.name,)
 
 
@@ -96,7 +97,7 @@ class Placed:
         return Schedule(tuple(steps), self.length)
 
 
-_SIGNS = {MUL: "×", "add": "+", "sub": "−", READ: ""}
+_SIGNS = {MUL: "×", "add": "+", "sub": "−", SELECT: "?", READ: ""}
 
 
 def distance(unit: DatapathSpec, kind: str) -> int:
@@ -159,7 +160,9 @@ def _epochs(block: BasicBlock) -> dict[int, int]:
     """Number of the digit of each operation that depends on one. Raises UnsupportedError for one with two digits."""
     found: dict[int, int] = {}
     for k, node in enumerate(block.nodes):
-        if node.source and node.source.pick != FIXED:
+        if node.kind == SELECT:
+            found[k] = node.epoch
+        elif node.source and node.source.pick != FIXED:
             for user in block.users[k]:
                 if found.setdefault(user, node.source.epoch) != node.source.epoch:
                     raise UnsupportedError(f"block {block.name}: an operation reads slots selected by two digits")

@@ -3,9 +3,9 @@
 """Modular exponentiation as instructions of one product each, for any multiplier with a contract.
 
 A program has instructions before, in and after a loop. A digit of the exponent selects the slot that an instruction
-reads, never whether the instruction is executed. So the fixed window and the ladder compute the same number of products
-for every exponent of a given length. `left_to_right` makes a program for one exponent, which need not be secret.
-Constants of the modulus are in shared slots.
+reads, or with `with_selections` what selections keep, never whether an instruction is executed. So the fixed window and
+the ladder compute the same number of products for every exponent of a given length. `left_to_right` makes a program for
+one exponent, which need not be secret. Constants of the modulus are in shared slots.
 
     f = factor of the multiplier, R = 1 / f mod p
     into the domain      base * (R^2 mod p) * f = base R            not needed if f = 1
@@ -21,7 +21,7 @@ FPGA, Section 4 (which calls it right-to-left).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -30,7 +30,16 @@ from modmill.contract import Contract, UnsupportedError
 from modmill.engines.microcode.bounds import program_bounds
 from modmill.engines.microcode.field_program import Domain
 from modmill.engines.microcode.interpreter import Product, largest, run
-from modmill.engines.microcode.program import ENTRY, PAIR, DatapathSpec, Instruction, OperandAddress, Program, Task
+from modmill.engines.microcode.program import (
+    ENTRY,
+    FIXED,
+    PAIR,
+    DatapathSpec,
+    Instruction,
+    OperandAddress,
+    Program,
+    Task,
+)
 from modmill.engines.ranges import require_range
 from modmill.numbers.shown import shortened
 from modmill.rtl.memory import DEPTHS
@@ -41,6 +50,8 @@ PUBLIC = 65537
 """The public exponent for which engines have a program of their own."""
 BASE = "base"
 """Name of the input of each thread."""
+SELECTIONS = 16
+"""Most selections in an instruction of a program of `with_selections`."""
 _ONE, _SQUARE, _RADIX = (OperandAddress(k, shared=True) for k in range(3))
 _UNIT = DatapathSpec(0, 1, 1, DEPTHS[-1], DEPTHS[-1])
 """A unit on which the next instruction can read a product."""
@@ -71,6 +82,16 @@ class PowerProgram:
     check_exponent: int = 0
 
     @property
+    def written(self) -> tuple[Instruction, ...]:
+        """The instructions of all parts, the loop once."""
+        return (*self.before, *self.loop, *self.after)
+
+    @property
+    def selections(self) -> int:
+        """Most selections in an instruction."""
+        return max(len(step.sums) for step in self.written)
+
+    @property
     def _each(self) -> int:
         """Number of digits that one pass of the loop uses."""
         return sum(instruction.advance for instruction in self.loop)
@@ -88,7 +109,10 @@ class PowerProgram:
 
     def products(self, bits: int) -> int:
         """Number of products for exponents of ``bits`` bits."""
-        return len(self.before) + self.passes(bits) * len(self.loop) + len(self.after)
+        before, loop, after = (
+            sum(s.product is not None for s in part) for part in (self.before, self.loop, self.after)
+        )
+        return before + self.passes(bits) * loop + after
 
     def digits(self, exponent: int, bits: int) -> tuple[int, ...]:
         """Digits of the exponent in order of use. Raises UnsupportedError for an exponent outside [0, 2^bits); a
@@ -200,6 +224,63 @@ def left_to_right(exponent: int, *, start: str = "base", bits: int = 0, converte
     return PowerProgram(name, tuple(constants), 0, tuple(before), (), (), held.number, exponent=exponent)
 
 
+def with_selections(made: PowerProgram) -> PowerProgram:
+    """The same program, in which selections replace addresses that a digit selects.
+
+    For each operand that a digit selects all entries of its table are read, or both slots of its pair. A tree of
+    selections keeps one, the lowest bit of the digit first, in the instructions before that of the operand, which
+    follow the last write of an entry. Where there are too few, instructions without a product are added. The tree takes
+    3/4 of the size of the table in slots more.
+    """
+    end = 1 + max(slot for step in made.written for task in step.tasks for slot in _slots(task))
+    parts = [_with_selections(part, end) for part in (made.before, made.loop, made.after)]
+    return replace(made, before=parts[0], loop=parts[1], after=parts[2])
+
+
+def _slots(task: Task) -> Iterator[int]:
+    """The slots of the thread that a task may read or write."""
+    for address in (task.destination, *task.reads):
+        yield from (slot for shared, slot in address.all if not shared)
+
+
+def _with_selections(part: Iterable[Instruction], end: int) -> tuple[Instruction, ...]:
+    """The instructions of a part, with selections in slots from ``end`` on."""
+    out: list[Instruction] = []
+    for step in part:
+        task = step.product
+        picked = next((address for address in task.reads if address.pick != FIXED), None) if task else None
+        if task is None or picked is None:
+            out.append(step)
+            continue
+        kept, rounds = _tree(picked, end)
+        first = len(out)
+        while first and not out[first - 1].advance and not {*out[first - 1].written} & {*picked.all}:
+            first -= 1
+        first = max(first, len(out) - len(rounds))
+        out[first:first] = [Instruction()] * (len(rounds) - len(out) + first)
+        for k, sums in enumerate(rounds, len(out) - len(rounds)):
+            out[k] = replace(out[k], sums=out[k].sums + sums)
+        a, b = (kept if address == picked else address for address in (task.a, task.b))
+        out.append(replace(step, product=replace(task, a=a, b=b)))
+    return tuple(out)
+
+
+def _tree(picked: OperandAddress, end: int) -> tuple[OperandAddress, list[tuple[Task, ...]]]:
+    """The slot in which the operand is after the selections, and these, by instruction. Two areas of slots from ``end``
+    on take the results by turns, so that no selection reads what another one of its instruction writes."""
+    kept = [OperandAddress(slot, shared=shared) for shared, slot in picked.all]
+    rounds, half = list[tuple[Task, ...]](), len(kept) // 2
+    for bit in range(half.bit_length()):
+        base = end + half * (bit % 2)
+        made = [
+            Task("select", OperandAddress(base + k), a, b, bit=bit)
+            for k, (a, b) in enumerate(zip(kept[1::2], kept[::2], strict=True))
+        ]
+        rounds += [tuple(made[k : k + SELECTIONS]) for k in range(0, len(made), SELECTIONS)]
+        kept = [task.destination for task in made]
+    return kept[0], rounds
+
+
 def checked(made: PowerProgram, exponent: int = PUBLIC) -> PowerProgram:
     """A program with digits and a check of its result: at the end it also computes result^``exponent`` mod p, from the
     result itself, which must be the base. ``made``: of `fixed_window` or `ladder`.
@@ -253,12 +334,13 @@ class Exponentiation:
         """Number of products of one power."""
         return self.program.products(self.bits)
 
-    def instructions(self, distance: int = 1, subtractions: int = 0) -> Program:
+    def instructions(self, distance: int = 1, subtractions: int = 0, selected: int = 1) -> Program:
         """The instructions, with wait states, for a unit on which a product can be read ``distance`` instructions
-        later. ``subtractions``: number of possible subtractions of p from the result, if more than the bounds require.
+        later, and a selection ``selected`` instructions later. ``subtractions``: number of possible subtractions of p
+        from the result, if more than the bounds require.
         """
         p, most = self.program, max(self.subtractions, subtractions)
-        before, loop, after = (_waiting(instructions, distance) for instructions in (p.before, p.loop, p.after))
+        before, loop, after = (_waiting(part, distance, selected) for part in (p.before, p.loop, p.after))
         return Program(
             name=p.name, inputs=((p.base, BASE),), shared=tuple(enumerate(self.numbers[name] for name in p.constants)),
             before=before, loop=loop, after=after, passes=p.passes(self.bits),
@@ -283,8 +365,8 @@ class Exponentiation:
         return largest(self.instructions(), self.contract)
 
 
-def _waiting(steps: Iterable[Instruction], distance: int) -> tuple[Instruction, ...]:
-    """The instructions of a part with wait states, which have no product; all results can be read at its end."""
+def _waiting(steps: Iterable[Instruction], distance: int, selected: int) -> tuple[Instruction, ...]:
+    """The instructions of a part with wait states, which have no tasks; all results can be read at its end."""
     instructions: list[Instruction] = []
     readable: dict[tuple[bool, int], int] = {}
 
@@ -292,9 +374,11 @@ def _waiting(steps: Iterable[Instruction], distance: int) -> tuple[Instruction, 
         instructions.extend([Instruction()] * (until - len(instructions)))
 
     for step in steps:
-        (task,) = step.tasks
-        wait(max(readable.get(slot, 0) for place in (task.destination, *task.reads) for slot in place.all))
+        places = (place for task in step.tasks for place in (task.destination, *task.reads))
+        wait(max((readable.get(slot, 0) for place in places for slot in place.all), default=0))
         instructions.append(step)
-        readable |= dict.fromkeys(task.destination.all, len(instructions) - 1 + distance)
+        for task in step.tasks:
+            later = len(instructions) - 1 + (distance if task.kind == "mul" else selected)
+            readable |= dict.fromkeys(task.destination.all, later)
     wait(max(readable.values(), default=0))
     return tuple(instructions)

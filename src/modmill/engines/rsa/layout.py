@@ -67,6 +67,7 @@ class PowerLayout(MicrocodeLayout):
     def _at(self, contract: Contract) -> dict[int, Program]:
         """The programs for another modulus."""
         made = {}
+        product, selected = self.timing.distances(self.threads)
         for k, own in enumerate(self.powers):
             power = own if contract == own.contract else Exponentiation(own.program, contract, own.bits)
             ((_, times),) = results = self.programs[k].results
@@ -74,7 +75,8 @@ class PowerLayout(MicrocodeLayout):
                 raise UnsupportedError(
                     f"this modulus needs {power.subtractions} subtractions of p at the end; the engine has {times}"
                 )
-            made[k] = replace(power.instructions(self.distance), results=results, checks=self.programs[k].checks)
+            instructions = power.instructions(product, selected=selected)
+            made[k] = replace(instructions, results=results, checks=self.programs[k].checks)
         return made
 
     def power_job(self, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
@@ -103,7 +105,8 @@ def power_layout(
         timings[:0] = [paced(timing, threads, distance) for distance in _DISTANCES]
     found = []
     for each in timings:
-        instructions = tuple(power.instructions(each.distances(threads)[0], spare) for power in powers)
+        product, selected = each.distances(threads)
+        instructions = tuple(power.instructions(product, spare, selected) for power in powers)
         found.append(PowerLayout(instructions, each, threads, word, counted=True, powers=tuple(powers)))
     cycles = [layout.timing.cycles(layout.programs[0].instructions, threads) for layout in found]
     best = next(layout for layout, taken in zip(found, cycles, strict=True) if taken <= _NEARLY * min(cycles))

@@ -44,6 +44,8 @@ def execute(instructions: Iterable[Instruction], held: dict[Slot, Form], forms: 
                     value = sum((a[k] * a[k + 1] for k in range(2, len(a), 2)), start=a[0] * a[1])
                 case "add":
                     value = a[0] + a[1]
+                case "select":
+                    value = forms.chosen(digit, task.bit, a[0], a[1])
                 case _:
                     value = a[0] - a[1]
             if task.destination.pick != FIXED:

@@ -22,6 +22,7 @@ class Forms:
     def __init__(self, p: int) -> None:
         self.p = p
         self._atoms: dict[Hashable, int] = {}
+        self._chosen: dict[Hashable, list[Form]] = {}
 
     def constant(self, value: int) -> Form:
         """A number."""
@@ -35,6 +36,18 @@ class Forms:
     def selected(self, digit: int, values: Iterable[Form]) -> Form:
         """The value that has the number of a digit, or of the digit's lowest bit if there are two."""
         return self.atom("selected", digit, tuple(value.key for value in values))
+
+    def chosen(self, digit: int, bit: int, a: Form, b: Form) -> Form:
+        """a if a digit has a 1 at ``bit``, else b. Raises ValueError unless both were chosen by all bits below."""
+        values = []
+        for x in (b, a):
+            below = self._chosen.get((digit, x.key), []) if bit else [x]
+            if len(below) != 1 << bit:
+                raise ValueError(f"a selection by bit {bit} of numbers that bits below did not select")
+            values += below
+        found = self.selected(digit, values)
+        self._chosen[digit, found.key] = values
+        return found
 
 
 class Form:

@@ -11,7 +11,7 @@ every cycle. If one is, the bits on a shortest path are a reason to look: the pa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from modmill.proofs.netlist import CARRYING, Bit, Netlist, ahead
@@ -72,12 +72,15 @@ def constant_time(net: Netlist, public: Collection[str] = PUBLIC) -> ConstantTim
     before = dependent(net, users, [b for n in data for b in ports[n]["bits"]])
     shaken = {b for n in handshake for b in ports[n]["bits"]}
     path = path_to(net, before, next((b for b in before if b in shaken), None))
-    addressed = any(
-        b in before
-        for cell in net.cells.values() if cell["type"] == "$mem_v2"
-        for port in ("RD_ADDR", "WR_ADDR") for b in cell["connections"][port]
-    )  # fmt: skip
+    addressed = any(b in before for b in addresses(net))
     return ConstantTime(tuple(data), tuple(handshake), path, tables(net, data) if addressed else ())
+
+
+def addresses(net: Netlist) -> Iterator[Bit]:
+    """The nets of the addresses of all memories."""
+    for cell in net.cells.values():
+        if cell["type"] == "$mem_v2":
+            yield from (bit for port in ("RD_ADDR", "WR_ADDR") for bit in cell["connections"][port])
 
 
 Users = dict[Bit, list[tuple[str, str, int]]]

@@ -47,12 +47,12 @@ class Memory:
 
 
 class Gates:
-    """The gates on which nets of ports depend, and the registers between them.
+    """The gates on which nets of ports, and some ``more``, depend, and the registers between them.
 
     ``registers``: for each output bit of a register its next value's net. ``inputs``: nets of ports and constants.
     ``made``: kind, inputs and output of each gate, in the order of evaluation. ``reads``: read ports of memories."""
 
-    def __init__(self, net: Netlist, outputs: Collection[str]) -> None:
+    def __init__(self, net: Netlist, outputs: Collection[str], more: Iterable[Bit] = ()) -> None:
         self.net = net
         self.index: dict[Bit, int] = {}
         self._code: list[str] = []
@@ -66,7 +66,9 @@ class Gates:
         self.count = 0
         self.constants = {bit: self._net() for bit in ("0", "1", "x")}
         self.index.update(self.constants)
-        cone = self._cone([b for n in outputs if n in net.module["ports"] for b in net.module["ports"][n]["bits"]])
+        cone = self._cone(
+            [*more, *(b for n in outputs if n in net.module["ports"] for b in net.module["ports"][n]["bits"])]
+        )
         self.inputs = {self._of(b): b for b in cone if b not in self.net.drivers}
         self.outputs = [self._of(b) for n in outputs for b in net.module["ports"].get(n, {"bits": []})["bits"]]
         self._build(cone)

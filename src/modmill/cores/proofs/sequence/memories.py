@@ -8,21 +8,20 @@ from collections.abc import Iterator
 
 from modmill.cores.proofs.sequence.rows import POINTER
 from modmill.cores.proofs.surroundings import DIGIT_WORD, DIGITS_AT, FOUND, INDEX, Row, Surroundings, number
-from modmill.engines.machine.program_memory import BANK, DIGITS
+from modmill.engines.machine.program_memory import BANK, DIGITS, ProgramMemory
 
 
 def tables(around: Surroundings) -> Iterator[str]:
     """What an address of the table and of the digits leads to."""
     m, lay = around.m, around.layout
-    digits_first = _digits_first(around)
     width = len(m.named(POINTER))
     for kind, bank in sorted(m.banks):
         if kind == "bank" and bank * BANK < len(lay.table[0]):
             yield from _read(around, POINTER, FOUND, kind, bank, bank * BANK, min(width, BANK.bit_length() - 1))
     if ("digits", 0) not in m.banks:
         low = (lay.digit_depth - 1).bit_length()
-        bank, first = divmod(digits_first, BANK)
-        yield from _read(around, DIGITS_AT, DIGIT_WORD, "bank", bank, 0, low, first)
+        made = ProgramMemory(lay)
+        yield from _read(around, DIGITS_AT, DIGIT_WORD, "bank", made.digits_bank, 0, low, made.digits_first)
         return
     low = BANK.bit_length() - 1
     for kind, bank in sorted(m.banks):
@@ -31,12 +30,6 @@ def tables(around: Surroundings) -> Iterator[str]:
             yield from _read(
                 around, DIGITS_AT, DIGIT_WORD, kind, bank, bank * BANK, min(low, (max(16, used) - 1).bit_length())
             )
-
-
-def _digits_first(around: Surroundings) -> int:
-    """Address of the first word of digits, in the banks of rows."""
-    room = min(BANK, 1 << (around.layout.digit_depth - 1).bit_length())
-    return -(-len(around.layout.table[0]) // room) * room
 
 
 def _read(
