@@ -23,7 +23,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 
-from modmill.designs.karatsuba.product import DIGIT, TILE, Columns, largest, made, read
+from modmill.designs.karatsuba.product import DIGIT, LONG, TILE, Columns, largest, made, read
 from modmill.designs.karatsuba.tables import Table, multiples
 from modmill.rtl.delay import DelayLines, later
 from modmill.rtl.mux_adder import chosen_sum
@@ -84,7 +84,7 @@ def constants(n: int, f: Sequence[int], g: Sequence[int]) -> Iterator[Table]:
     at, b = n // 2 + 2, corner_bits(n)
     for name, digits in (("a_square", f), (MODULUS, g), ("corner", g[::-1])):
         yield Table(f"{name}_constant", DIGIT, tuple(digits), at)
-    yield Table("below_constant", b, (*(digit >> DIGIT - b for digit in g[-2::-1]), 0), at)
+    yield Table("below_constant", b, (*(digit >> DIGIT - b for digit in g[-2::-1]), 0), at - (n >= LONG))
 
 
 class HalfProducts(Elaboratable):
@@ -194,8 +194,11 @@ class Complement(Columns):
         b, tap = corner_bits(n), n // 2 + 2
         column = self._summed(self._product("corner", 1), made(n), "corner")
         tops = self._table("below_constant")
-        top = self.taps[1][tap][DIGIT - b :]
-        rows = [Cat(Const(0, k), top & tops[k].replicate(b)) for k in range(len(tops))]
+        top = self.taps[1][tap - (n >= LONG)][DIGIT - b :]
+        rows: list[Value] = [Cat(Const(0, k), top & tops[k].replicate(b)) for k in range(len(tops))]
+        if n >= LONG:  # more bits, and a cycle more for them
+            parts = (carry_save(m, rows[k : k + 3], 2 * b, f"below_part{k}") for k in range(0, b, 3))
+            rows = [later(m, part, f"below_parts{k}") for k, part in enumerate(parts)]
         below = later(m, carry_save(m, rows, 2 * b, "below_rows"), "below")
         bound = later(m, self._summed(below, tap + 1, "below"), "below_later")
         both = later(m, column + aligned(bound, b), "corner_both")

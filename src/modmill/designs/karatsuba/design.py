@@ -23,7 +23,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from modmill.contract import UnsupportedError
 from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.karatsuba.halves import Halves
-from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, FoldedProduct, blocks
+from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN, LONG, FoldedProduct, blocks
 from modmill.designs.karatsuba.shape import (
     ABOVE_MAX,
     FoldedParams,
@@ -44,8 +44,6 @@ from modmill.schedule import Operation
 
 MOST = 63
 """Most digits."""
-LONG = 65
-"""Fewest digits for which strobes come from a ring of registers."""
 ABOVE_MOST = 10
 """Most bits above the digits that may be allowed: the highest digit of the product fits the sum of a column."""
 ROOM = 2 * DIGIT + ABOVE_MOST
