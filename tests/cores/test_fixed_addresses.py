@@ -46,8 +46,8 @@ QUICK = ("window", "point")
 
 
 @cache
-def made(kind, fixed_addresses=True):
-    return ENGINES[kind](fixed_addresses=fixed_addresses)
+def made(kind, fixed_addresses=True, **given):
+    return ENGINES[kind](fixed_addresses=fixed_addresses, **given)
 
 
 @pytest.mark.parametrize("kind", [(pytest.param if kind in QUICK else long)(kind) for kind in ENGINES])
@@ -138,7 +138,8 @@ def test_a_record_that_claims_fixed_addresses_is_not_believed(tmp_path):
 
 @pytest.fixture(scope="module", params=["point", long("window")])
 def closed(request):
-    core = made(request.param)
+    """A machine with selections, with parity besides."""
+    core = made(request.param, parity=True)
     return with_closed_core(core.verilog, core.top).module, core
 
 

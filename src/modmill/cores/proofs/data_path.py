@@ -162,7 +162,7 @@ class _Task:
                 reads = [self._read(cycle, (s, k), self._address(name)) for k in range(len(parts))]
                 if None in reads:
                     return f"operand {name} is not read in cycle {cycle}"
-                word += around.m.word_at(s, [r for r in reads if r is not None], cycle)
+                word += around.m.word_at(s, [r for r in reads if r is not None], cycle)[: timing.slices[s]]
             whole[name] = tuple(word)
         return self._sum(whole) if self._kind.at else self._product(whole)
 
@@ -241,7 +241,8 @@ class _Task:
             reads = [self._read(cycle, (s, k), place) for k in range(len(m.parts(s)))]
             if None in reads:
                 return "the multiple of p is not read"
-            value.append((1 << first, words.integer(m.word_at(s, [r for r in reads if r is not None], cycle))))
+            word = m.word_at(s, [r for r in reads if r is not None], cycle)
+            value.append((1 << first, words.integer(word[:width])))
             first += width
         found = make.sum(value)
         if kind.trim:
@@ -277,10 +278,12 @@ class _Task:
         """What is other in the writes of this value into all slices, the lowest in this cycle."""
         m, timing, address = self._m, self._timing, self._address("destination")
         word: list[Bit] = []
-        for s in range(len(timing.slices)):
+        for s, width in enumerate(timing.slices):
+            stored: list[Bit] = []
             for k in range(len(m.parts(s))):
                 here = [w for w in m.written if w.where == (s, k) and w.cycle == cycle + s * timing.chained]
                 if [w.enable for w in here] != [1] or not m.equal(here[0].address, address):
                     return f"slice {s} does not write the destination"
-                word += here[0].word
+                stored += here[0].word
+            word += stored[:width]  # without the parity
         return "" if m.equal(tuple(word), value) else "another value is written"
