@@ -53,8 +53,8 @@ def control(address: int, trims: int, *, selects: bool = False, parity: bool = F
     """
     return data.StructLayout({
         "read": address, "place": address, "write": 1, "result": 1, "choose": 1, "invert": 1, "take": 1,
-        "begin": int(trims > 0), "trim": max(0, trims - 1).bit_length(), "drop": int(selects),
-        **({"used": 1, "used_b": 1} if parity else {}),
+        "begin": int(trims > 0), "trim": max(0, trims - 1).bit_length(),
+        **({"drop": 1} if selects else {}), **({"used": 1, "used_b": 1} if parity else {}),
     })  # fmt: skip
 
 
@@ -67,9 +67,9 @@ class _Slice(wiring.Component):
     or with ``given`` the ``number``, is written with its current value, or if ``captured`` with its value in the cycle
     of ``capture``. ``multiples``: the slice's bits of each T, None if T is loaded; ``set_trim`` then loads it with the
     captured value. ``u``: of a channel modulo 2^w - u. ``low``, ``high``: whether it is the lowest or highest slice.
-    ``wrong``, of a unit with parity: a number that is used had a wrong one.
+    ``wrong``, of a unit with parity: a number that is used had a wrong one, 4 cycles after its ``control``.
 
-    Latency: 3 cycles from ``control`` to ``q``, 1 cycle to ``forward``, 4 cycles to ``wrong``.
+    Latency: 3 cycles from ``control`` to ``q``, 1 cycle to ``forward``.
     """
 
     def __init__(

@@ -69,7 +69,8 @@ class ProgramMemory(wiring.Component):
         for name, (number, how) in zip(self.layout.fields, entry.addresses, strict=True):
             fields[name], fields[f"{name}_add"] = number, self.layout.bases(name).index(how)
         kind = _PRODUCT if entry.count else _SUM
-        return int(shapes[kind].const({**fields, **{name: int(getattr(entry, name)) for name in kind}}).as_bits())
+        fields |= {name: int(getattr(entry, name)) for name, _ in shapes[kind] if name in kind}
+        return int(shapes[kind].const(fields).as_bits())
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -156,6 +157,8 @@ def table_shapes(layout: MicrocodeLayout) -> dict[tuple[str, ...], data.StructLa
         "select": layout.selecting_bits.bit_length(),
         "count": (1 + layout.timing.sums).bit_length(),
     }
+    kinds = _PRODUCT, _SUM if layout.selecting_bits else _SUM[:-1]
     return {
-        kind: data.StructLayout({**same, **{name: widths.get(name, 1) for name in kind}}) for kind in (_PRODUCT, _SUM)
+        used: data.StructLayout({**same, **{name: widths.get(name, 1) for name in kind}})
+        for used, kind in zip((_PRODUCT, _SUM), kinds, strict=True)
     }
