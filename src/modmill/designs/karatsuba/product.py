@@ -33,8 +33,8 @@ from modmill.rtl.product import one_tile
 
 DIGIT = 17
 """Bits of a digit; the sum of two digits fits an operand of a DSP block."""
-LONG = 61
-"""Fewest digits of a long product, for 1,021 bits and more: strobes come from a ring of registers, since the bits of a
+LONG = 65
+"""Fewest digits of a long product, for 1,072 bits and more: strobes come from a ring of registers, since the bits of a
 counter would reach too many LUTs, and what has more terms takes a cycle more."""
 DIGITS_MIN = 5
 """Fewest digits."""
