@@ -13,7 +13,7 @@ from modmill.designs import design
 from modmill.designs.karatsuba import complement
 from modmill.designs.karatsuba.complement import bound_of_sum, corner_bits
 from modmill.designs.karatsuba.montgomery import DIGITS_MOST, MontgomeryParams
-from modmill.designs.karatsuba.product import DIGIT
+from modmill.designs.karatsuba.product import DIGIT, LONG
 from modmill.flow.simulate import Simulator, widths
 from modmill.numbers.moduli import MODULI, parse_modulus
 
@@ -136,6 +136,15 @@ def test_a_loaded_modulus(p, widest):
         fitted.at(widest + 2)
     with pytest.raises(UnsupportedError, match="built in"):
         fit(p).at(p)
+
+
+@pytest.mark.parametrize("loadable", [pytest.param(False, marks=pytest.mark.long), True])
+def test_long_products(loadable):
+    """From 65 digits on strobes come from a ring, and the bound of the carry takes a cycle more."""
+    core = build("karatsuba-montgomery", 2**1100 - 1, "native", loadable=loadable)
+    report = Report(core.name)
+    simulate(core, Simulator(core.verilog, widths=widths(core.contract), instances=2), report, vectors=20, effort=SHORT)
+    assert core.fitted.params.digits == LONG and not report.failures
 
 
 def test_the_rtl_depends_on_the_width_of_a_loaded_modulus_only():
