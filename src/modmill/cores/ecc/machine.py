@@ -175,18 +175,8 @@ class EccCore(BuiltEngine):
     def points(self) -> tuple[PointProgram, ...]:
         """Programs before assembly; those modulo n are last."""
         domain = Domain.of(self.contract, self.timing.added)
-        found = [
-            point_program(
-                name,
-                self.curve,
-                domain,
-                self.bits,
-                self.shape,
-                check_result=self.check_result,
-                fixed_addresses=self.fixed_addresses,
-            )
-            for name in self.operations
-        ]
+        options = {"check_result": self.check_result, "fixed_addresses": self.fixed_addresses}
+        found = [point_program(name, self.curve, domain, self.bits, self.shape, **options) for name in self.operations]
         for name in self.modulo_order:
             other = Domain.of(self._loaded.contract(self.io), self.timing.added)
             found.append(PointProgram(name, self.curve.title, order_program(name, other), Without()))
