@@ -201,7 +201,7 @@ def _task_difference(task: Task, fields: dict[str, int], layout: MicrocodeLayout
             return f"operand {name} is the other slot of its pair"
     if task.kind == "mul":
         return "" if bool(fields.get("two", 0)) == (task.c is not None) else "a sum of two products, or none"
-    if fields["select"] != (1 + task.bit if task.kind == "select" else 0):
+    if fields.get("select", 0) != (1 + task.bit if task.kind == "select" else 0):
         return "a selection by another bit, or none"
     if bool(fields["invert"]) != (task.kind == "sub"):
         return "a sum for a difference, or a difference for a sum"
