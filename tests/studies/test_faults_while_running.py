@@ -4,12 +4,14 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
+from itertools import product
 
 import pytest
 from toy import ANSWERS, GIVES, TOP, TOY, UNCHECKED, WORDS
 
 from modmill.flow.tools import ToolError
-from modmill.studies.attack import state
+from modmill.studies.attack import faults, state
 from modmill.studies.attack.faults import Attacked, Fault
 from modmill.studies.attack.state import named
 
@@ -101,6 +103,45 @@ def test_faults_do_not_depend_on_those_before_them(unchecked):
         found = runner.run(some)
         assert runner.run(some[::-1]) == found[::-1]
     assert {"no effect", "released"} == set(found)
+
+
+def every(attacked):
+    """Every flip, stuck bit and skip in every cycle."""
+    kinds = ("flip", "stuck at 0", "stuck at 1")
+    for k, place in enumerate(attacked.places):
+        for cycle in range(attacked.cycles):
+            yield Fault("skip", k, 0, 0, cycle)
+            bits = product(kinds, range(place.words), range(place.width))
+            yield from (Fault(kind, k, word, bit, cycle) for kind, word, bit in bits)
+
+
+def differing(attacked):
+    """Number of all faults that have another outcome if cycles are left out."""
+    found = []
+    for jumps in (False, True):
+        with attacked.runner(jumps=jumps) as runner:
+            found.append(runner.run(list(every(attacked))))
+    return sum(one != other for one, other in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("snapshots", [512, 7])
+def test_cycles_that_are_left_out_change_no_outcome(checked, unchecked, monkeypatch, snapshots):
+    monkeypatch.setattr(faults, "_SNAPSHOTS", snapshots)
+    assert all(place.ports for place in checked.places if place.memory)
+    assert differing(checked) == differing(unchecked) == 0
+
+
+@pytest.mark.parametrize("port", [0, 1])
+def test_a_port_that_is_not_watched_changes_outcomes(monkeypatch, port):
+    def without(*args, **options):
+        text, places = named(*args, **options)
+        return text, [replace(place, ports=place.ports[:port] + place.ports[port + 1 :]) for place in places]
+
+    monkeypatch.setattr(faults, "named", without)
+    text = UNCHECKED.replace("word + store[2]", f"word + store[count == {GIVES} ? 2 : 0]")  # read after it is written
+    attacked = Attacked(text, TOP, WORDS, len(WORDS), 100, alarm="o_alarm")
+    assert [len(place.ports) for place in attacked.places if place.memory] == [1]
+    assert differing(attacked) > 0
 
 
 def test_a_register_that_the_list_lacks_is_noticed(monkeypatch):

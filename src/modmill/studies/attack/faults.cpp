@@ -5,8 +5,10 @@
 // defines MODMILL_ALARM, the output that reports a fault. state.cpp comes before.
 //
 // Everything that the model remembers lies in one structure, so a copy of it is a snapshot. The run without a fault
-// leaves one every few cycles. A run with a fault begins with the last snapshot before its fault, and ends early when
-// all registers, all memories and the position in both streams are those of a snapshot again.
+// leaves one every few cycles, and notes for each word of a memory whether a port had its address before the next one.
+// A run with a fault begins with the last snapshot before its fault, and ends early when all registers, all memories and
+// the position in both streams are those of a snapshot again. If they are, but for some words of memories, it goes on
+// from the next snapshot after which a port has the address of one of these words; if there is none, it ends.
 
 struct Operation {  // the same layout stands in faults.py
     Start start;
@@ -15,6 +17,7 @@ struct Operation {  // the same layout stands in faults.py
     uint64_t wanted;
     uint64_t patience;   // cycles without a word after which a user of the engine gives up
     uint64_t snapshots;  // at most
+    uint64_t jumps;      // whether snapshots may be left out
     uint64_t* o;
     uint64_t* last;
     uint64_t taken;
@@ -45,6 +48,24 @@ struct Position {  // in both streams
 struct Snapshot {
     std::vector<uint8_t> model;
     Position at;
+    std::vector<bool> touched;  // words of memories, of which a port has the address before the next snapshot
+};
+
+struct Port {  // the address of one
+    size_t place;
+    uint64_t first;
+    const uint8_t* data;
+    size_t size;
+    uint64_t word() const {
+        uint64_t address = 0;
+        std::memcpy(&address, data, size);
+        return address - first;
+    }
+};
+
+struct Word {  // of a memory, with its contents
+    size_t place, number;
+    std::vector<uint8_t> contents;
 };
 
 class Simulation {
@@ -54,6 +75,7 @@ public:
         context.randSeed(static_cast<int>(seeded(op.start.seed) & 0x7fffffff));
         model = std::make_unique<Vmodel>(&context);
         places = places_of(*model);
+        find_ports();
         model->i_valid = model->o_ready = 0;
         model->i_data = 0;
         model->rst = 1;
@@ -105,9 +127,22 @@ public:
                 fault.outcome = at.wrong ? RELEASED : at.alarmed ? DETECTED : at.taken < op.wanted ? WITHHELD : NO_EFFECT;
                 break;
             }
-            if (done && cycle % stride == 0 && cycle / stride < snapshots.size() && same(cycle / stride)) {
-                fault.outcome = NO_EFFECT;
-                break;
+            std::vector<Word> wrong;
+            const uint64_t number = cycle / stride;
+            if ((done || (stuck && known[fault.place])) && cycle % stride == 0 && number < snapshots.size() &&
+                same(number, wrong)) {
+                if (stuck) wrong.push_back(word_of(fault.place, fault.word));
+                const uint64_t next = touched(number, wrong);
+                if (next == snapshots.size()) {
+                    fault.outcome = NO_EFFECT;
+                    break;
+                }
+                if (next > number) {
+                    load(snapshots[next]);
+                    cycle = next * stride;
+                    for (const Word& word : wrong) std::copy(word.contents.begin(), word.contents.end(), data_of(word));
+                    settle();
+                }
             }
             if (cycle > op.cycles && !at.alarmed) {  // a machine that repeats its states sends nothing any more
                 if (cycle % LOOP_EVERY == 0) {
@@ -142,8 +177,22 @@ private:
     std::unique_ptr<Vmodel> model;
     std::vector<Place> places;
     std::vector<Snapshot> snapshots;
+    std::vector<Port> ports;
+    std::vector<bool> known;    // places whose ports are all known
+    std::vector<size_t> begin;  // index of a place's first word in Snapshot::touched
     Position at;
     uint64_t stride = 1;
+
+    void find_ports() {
+#define PORT(place, first, name) \
+    ports.push_back({place, first, reinterpret_cast<const uint8_t*>(&model->rootp->name), sizeof model->rootp->name});
+        MODMILL_PORTS
+#undef PORT
+        known.assign(places.size(), false);
+        for (const Port& port : ports) known[port.place] = op.jumps;
+        begin.assign(1, 0);
+        for (const Place& place : places) begin.push_back(begin.back() + place.words);
+    }
 
     void low() {
         model->clk = 0;
@@ -162,6 +211,9 @@ private:
         model->i_data = at.presenting ? op.i[at.accepted] : 0;
         offer_random(*model, op.start.seed + cycle, 0);
         low();
+        if (first)
+            for (const Port& port : ports)
+                if (port.word() < places[port.place].words) snapshots.back().touched[begin[port.place] + port.word()] = true;
         if (model->i_valid && model->i_ready) {
             ++at.accepted;
             at.presenting = false;
@@ -193,10 +245,15 @@ private:
     // Keeps a snapshot; if there are too many, every other one is dropped.
     void keep() {
         const uint8_t* const root = reinterpret_cast<const uint8_t*>(model->rootp);
-        snapshots.push_back({std::vector<uint8_t>(root, root + sizeof *model->rootp), at});
+        snapshots.push_back({std::vector<uint8_t>(root, root + sizeof *model->rootp), at, std::vector<bool>(begin.back())});
         if (snapshots.size() < op.snapshots) return;
-        for (size_t k = 0; 2 * k < snapshots.size(); ++k)
+        for (size_t k = 0; 2 * k < snapshots.size(); ++k) {
             if (k) snapshots[k] = std::move(snapshots[2 * k]);
+            if (2 * k + 1 == snapshots.size()) continue;
+            const std::vector<bool>& dropped = snapshots[2 * k + 1].touched;
+            for (size_t word = 0; word < dropped.size(); ++word)
+                if (dropped[word]) snapshots[k].touched[word] = true;
+        }
         snapshots.resize((snapshots.size() + 1) / 2);
         stride *= 2;
     }
@@ -204,13 +261,34 @@ private:
         std::copy(kept.model.begin(), kept.model.end(), reinterpret_cast<uint8_t*>(model->rootp));
         at = kept.at;
     }
-    bool same(uint64_t number) const {
+    uint8_t* data_of(const Word& word) const { return places[word.place].data + word.number * places[word.place].stride; }
+    Word word_of(size_t place, size_t number) const {
+        Word word{place, number, {}};
+        word.contents.assign(data_of(word), data_of(word) + places[place].stride);
+        return word;
+    }
+
+    // Whether the state is that of a snapshot, but for ``wrong`` words.
+    bool same(uint64_t number, std::vector<Word>& wrong) const {
         const Snapshot& kept = snapshots[number];
         const uint8_t* const root = reinterpret_cast<const uint8_t*>(model->rootp);
         if (!at.beside(kept.at) || at.alarmed != kept.at.alarmed) return false;
-        for (const Place& place : places)
-            if (std::memcmp(place.data, kept.model.data() + (place.data - root), place.stride * place.words)) return false;
+        for (size_t k = 0; k < places.size(); ++k) {
+            const Place& place = places[k];
+            const uint8_t* const before = kept.model.data() + (place.data - root);
+            if (!std::memcmp(place.data, before, place.stride * place.words)) continue;
+            if (!known[k]) return false;
+            for (size_t word = 0; word < place.words; ++word)
+                if (std::memcmp(place.data + word * place.stride, before + word * place.stride, place.stride))
+                    wrong.push_back(word_of(k, word));
+        }
         return true;
+    }
+    // The first snapshot from this one on, before whose successor a port has the address of a word; their number if none.
+    uint64_t touched(uint64_t number, const std::vector<Word>& words) const {
+        const auto of = [&](const Word& word) { return snapshots[number].touched[begin[word.place] + word.number]; };
+        while (number < snapshots.size() && std::none_of(words.begin(), words.end(), of)) ++number;
+        return number;
     }
     void state(std::vector<uint8_t>& into) const {
         into.clear();

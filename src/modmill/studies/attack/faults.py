@@ -26,7 +26,7 @@ from importlib import resources
 from modmill.flow import library, tools
 from modmill.flow.library import U64, U64S, Start, StartJob
 from modmill.report.attack_tables import OUTCOMES
-from modmill.studies.attack.state import Instance, named, state_macro
+from modmill.studies.attack.state import Instance, named, ports_macro, state_macro
 
 KINDS = ("flip", "stuck at 0", "stuck at 1", "skip")
 _SOURCES = ("modmill.flow", "model.cpp"), *(("modmill.studies.attack", name) for name in ("state.cpp", "faults.cpp"))
@@ -48,7 +48,7 @@ class Fault:
 
 class _Operation(ctypes.Structure):  # has the same layout in faults.cpp
     _fields_ = library.fields(
-        (StartJob, "start"), (U64, "words"), (U64S, "i"), (U64, "wanted patience snapshots"), (U64S, "o last"),
+        (StartJob, "start"), (U64, "words"), (U64S, "i"), (U64, "wanted patience snapshots jumps"), (U64S, "o last"),
         (U64, "taken cycles"),
     )  # fmt: skip
 
@@ -74,9 +74,10 @@ class Attacked:
         self, verilog: str, top: str, words: Sequence[int], wanted: int, patience: int, *, power_up: int = 1,
         alarm: str = "",
     ) -> None:  # fmt: skip
-        text, self.places = named(verilog, top)
+        text, self.places = named(verilog, top, ports=True)
         harness = [
-            state_macro(top, len(self.places)), f"#define MODMILL_ALARM {f'model->{alarm}' if alarm else '0'}\n",
+            state_macro(top, len(self.places)), ports_macro(top, self.places),
+            f"#define MODMILL_ALARM {f'model->{alarm}' if alarm else '0'}\n",
             *((resources.files(room) / name).read_text() for room, name in _SOURCES),
         ]  # fmt: skip
         compiled = library.library(text, top, "".join(harness))
@@ -96,22 +97,24 @@ class Attacked:
             runner.require_places()
             self.answer, self.cycles = runner.answer, runner.cycles
 
-    def runner(self, seed: int = 1) -> Runner:
+    def runner(self, seed: int = 1, *, jumps: bool = True) -> Runner:
         """A new instance of the model, for one thread. ``seed``: of the contents of its registers and memories at
-        power-up."""
-        return Runner(self, seed)
+        power-up. ``jumps``: cycles in which no port has the address of a wrong word are left out."""
+        return Runner(self, seed, jumps)
 
 
 class Runner(Instance):
     """An instance of the model after its run without a fault; a context manager."""
 
-    def __init__(self, attacked: Attacked, seed: int) -> None:
+    def __init__(self, attacked: Attacked, seed: int, jumps: bool) -> None:
         self._attacked, self._library = attacked, attacked._library
         words, wanted, patience, power_up = attacked._given
         self._buffers = library.array(U64, len(words), words), library.array(U64, wanted), library.array(U64, wanted)
         i, o, last = self._buffers
         tools.step("simulating")
-        self._operation = _Operation(Start().job(seed, power_up), len(words), i, wanted, patience, _SNAPSHOTS, o, last)
+        self._operation = _Operation(
+            Start().job(seed, power_up), len(words), i, wanted, patience, _SNAPSHOTS, jumps, o, last
+        )
         self._simulation = self._library.modmill_begin(ctypes.byref(self._operation))
         self.answer, self.cycles = list(o[: self._operation.taken]), int(self._operation.cycles)
         if self._operation.taken != wanted:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Modmill authors
 //
-// Where a model keeps its registers and memories; state.py defines MODMILL_STATE, which names all of them.
+// Where a model keeps its registers and memories; state.py defines MODMILL_STATE, which names all of them, and
+// MODMILL_PORTS, which names the addresses of the ports of memories.
 
 #include "Vmodel___024root.h"
 
