@@ -116,7 +116,8 @@ def is_proved(net, core):
 @pytest.mark.parametrize(
     ("count", "design", "modulus", "settings"),
     [
-        (4, "iddmm", "2^61-1", {}), long(100, "orup", "29", {"digit": 3, "delay": 1}),
+        (4, "orup", "29", {"digit": 3, "delay": 1}), long(4, "iddmm", "2^61-1", {}),
+        long(100, "orup", "29", {"digit": 3, "delay": 1}),
     ],
 )  # fmt: skip
 def test_no_wrong_mutant_is_proved(tmp_path, count, design, modulus, settings):
