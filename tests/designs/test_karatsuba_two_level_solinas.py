@@ -10,15 +10,16 @@ from bench import judge, operands, run, run_slowly
 from modmill.contract import UnsupportedError
 from modmill.cores.ecc.machine import ecc
 from modmill.designs.karatsuba import positions, two_level_ordered
-from modmill.designs.karatsuba.two_level import ABOVE_MOST, BITS_MAX, BITS_MIN, HALVES, room
+from modmill.designs.karatsuba.two_level import ABOVE_MOST, BITS_MAX, BITS_MIN, HALVES
 from modmill.designs.karatsuba.two_level_product import INTERVAL
-from modmill.designs.karatsuba.two_level_solinas import DIGITS, fit
+from modmill.designs.karatsuba.two_level_solinas import digit_bits, fit, room
 
 P256 = 2**256 - 2**224 + 2**192 + 2**96 - 1
 SMALL = 2**64 - 2**32 + 1
 MODULI = {
     "P-256": P256, "P-224": 2**224 - 2**96 + 1, "Goldilocks": SMALL, "M61": 2**61 - 1, "M127": 2**127 - 1,
-    "all of 16 digits": 2**96 - 2**40 + 1, "five terms": 2**200 + 2**160 - 2**140 - 2**120 + 2**90 - 1,
+    "longer digits": 2**96 - 2**48 + 1, "secp128r1": 2**128 - 2**97 - 1,
+    "five terms": 2**200 + 2**160 - 2**140 - 2**120 + 2**90 - 1,
 }  # fmt: skip
 
 
@@ -59,9 +60,18 @@ def test_sums_are_within_their_ranges_and_corners_reach_the_ends(p, left):
 
 @pytest.mark.parametrize("p", MODULI.values(), ids=MODULI)
 def test_sizes(p):
-    fitted = fit(p, spare=0)
-    assert fitted.contract("native").closed and fitted.R.bit_length() == DIGITS * fitted.params.bits + 1
-    assert fitted.params.limit >> fitted.params.bits * (DIGITS - 1) < 1 << fitted.params.bits
+    """Results of the largest operands have no bits above the digits."""
+    for spare in (0, room(p)):
+        fitted = fit(p, spare=spare)
+        q = fitted.params
+        assert fitted.R.bit_length() == INTERVAL * q.bits + 1
+        assert ((q.limit - 1) ** 2 + (fitted.R - 1) * p) // fitted.R < 1 << q.n and fitted.contract("native").closed
+        assert q.above == (ABOVE_MOST if spare else 0)
+
+
+def test_digits_are_longer_where_results_need_it():
+    assert [digit_bits(2**128 - 2**e + 1) for e in (97, 102, 103)] == [9, 9, 8]
+    assert digit_bits(P256) == 16
 
 
 def test_every_slot_is_used():
@@ -115,7 +125,7 @@ def test_a_carry_that_is_too_narrow_is_noticed(monkeypatch):
 def test_spare_bits_are_room_for_sums():
     """An engine takes them where it needs them."""
     made = ecc("P-256", "karatsuba-two-level-solinas")
-    assert made.given == {"spare": 3}
+    assert made.given == {"spare": 2}
     assert made.timing.issue_cycles == INTERVAL
 
 
@@ -129,6 +139,7 @@ def test_spare_bits_are_room_for_sums():
             r"^p = -1 mod 2\^64; for 256 bits p = 1 or -1 mod 2\^96 at least is accepted$",
         ),
         (2**255 - 19, r"^p = 1 mod 2\^2; for 255 bits"),
+        (2**256 - 2**168 + 1, r"^p must be at most 2\^256 - 2\^198, it is larger$"),
         (
             2**256 - sum(2 ** (100 + 20 * k) for k in range(6)) - 1,
             "^p [+] 1 has 7 signed digits, at most 6 are accepted$",

@@ -44,7 +44,8 @@ def depths(distances: Sequence[int], others: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Positions:
-    """``bits``: h; ``count``: n; ``quotient``: digits of Q; ``result``: digits of v, the last with all remaining bits.
+    """``bits``: h; ``count``: n; ``quotient``: digits of Q, n or n + 1; ``result``: digits of v, the last with all
+    remaining bits.
 
     ``terms``: the signed powers of 2 of p + 1 or p - 1; ``added``: p if p = 1 mod 2^z, else 0. ``most``: the largest
     number that the product adds to each position, 2 n positions; ``streams``: the parts in which it comes.
@@ -63,6 +64,11 @@ class Positions:
     def r(self) -> int:
         """r with R = 2^r."""
         return self.bits * self.quotient
+
+    @property
+    def waits(self) -> int:
+        """Cycles for which digits of v wait: some are behind the others if Q has more than n digits."""
+        return self.quotient - self.count
 
     @property
     def mask(self) -> int:
@@ -128,7 +134,7 @@ class Positions:
                 yield Kind.QUOTIENT(k).on("v" if k == n else "Q", first + k - 1, 1, [Kind.SUM(k)])
         for k in range(self.quotient, end):
             unit, sum_ = ("v", k) if k < 2 * n else ("highest digit", k - 1)
-            yield Kind.OUT(k - self.quotient).on(unit, first + k - 1, 2, [Kind.SUM(sum_)], busy=1)
+            yield Kind.OUT(k - self.quotient).on(unit, first + k - 1, 1 + self.waits, [Kind.SUM(sum_)], busy=1)
 
     def evaluate(self, numbers: Sequence[int]) -> Generator[tuple[str, Any], None, int]:
         """The intermediates for what the product adds to the positions, ``numbers``; returns v."""

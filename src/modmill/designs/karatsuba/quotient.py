@@ -25,13 +25,13 @@ from modmill.schedule import Operation
 class DigitQuotient:
     """Q and v.
 
-    ``positions``: sizes and terms, with n + 1 digits of Q, or fewer than n. ``low``: what the product adds to position
+    ``positions``: sizes and terms, with n or n + 1 digits of Q. ``low``: what the product adds to position
     k in cycle ``start`` + k, for k < n; ``high``: numbers whose sum it adds to position n + k, in cycle ``start`` + n +
     k; ``at(c, ...)`` is high in cycles c modulo n.
     ``low_sum``, ``high_sum``: sums of positions k and n + k without the carry, in cycle first - 1 + k and
     first - 1 + n + k, where first is start + 1 + `levels`. ``q``: position k in cycle first + k for k < n, and ``z`` in
-    cycle first + k from n on: digits of Q, then of v. ``out``: digit j of v in cycle first + 1 + j + the digits of Q,
-    position 2 n with all remaining bits.
+    cycle first + k from n on: digits of Q, then of v. ``out``: digit j of v in cycle first + n + j; with n + 1 digits
+    of Q two cycles later, and of ``width`` bits, because position 2 n has all remaining ones.
     Cost: for each term about h LUTs for each half in which it has digits, and h for its mask.
     """
 
@@ -53,11 +53,9 @@ class DigitQuotient:
         # ---- both sums
         inside: list[tuple[Value, int, int]] = [(low, 1, levels)]
         beyond: list[tuple[Value, int, int]] = [(number, 1, levels) for number in high]
-        constant = positions.added << positions.r
-        if below := constant & (1 << bits * n) - 1:
-            inside.append((self._constant(below, first - 1 - levels), 1, levels))
-        if constant:
-            beyond.append((self._constant(constant >> bits * n, first - 1 - levels), 1, levels))
+        if positions.added:
+            constant = positions.added << positions.r - bits * n
+            beyond.append((self._constant(constant, first - 1 - levels), 1, levels))
         for k, (term, depth) in enumerate(zip(terms, entering, strict=False)):
             sign = -1 if term.negative else 1
             own, passed = self._digits(term, depth, f"term{k}")
@@ -78,12 +76,11 @@ class DigitQuotient:
         m.d.sync += [self.q.eq(lower), over.eq(lower >> bits), self.z.eq(upper), higher.eq(upper >> bits)]
         with m.If(at(first + n - 2)):
             m.d.sync += [over.eq(0), middle.eq(lower >> bits)]
+        self.out = self.z
         if positions.quotient > n:
-            other, cycles = tree(m, [(higher, 1, 1), *self._above()], "highest"), range(2 * n, 2 * n + 1)
-        else:
-            other, cycles = self.q, range(positions.quotient, n)
-        self.out = Signal(width, name="v_digit", reset_less=True)
-        m.d.sync += self.out.eq(Mux(at(*(first + k for k in cycles)), other, self.z))
+            highest = tree(m, [(higher, 1, 1), *self._above()], "highest")
+            self.out = Signal(width, name="v_digit", reset_less=True)
+            m.d.sync += self.out.eq(Mux(at(first + 2 * n), highest, self.z))
 
     def register(self, operation: Operation) -> Value | None:
         """The register of the result of an operation, None if it is none of `Kind`."""
@@ -108,7 +105,8 @@ class DigitQuotient:
         past = self._positions.quotient - n  # digits of Q among the upper positions
         upper = Mux(at(start + a), self._last if waits else self.z, raw) if a < n and past > 0 else raw
         values = (raw, upper) if a < n else (raw,)
-        cleared = (range(a), range(a + past, n)) if a < n else ((),)
+        used = min(n, past + self._positions.result)  # upper positions of v
+        cleared = (range(a), range(a + past, used)) if a < n else ((),)
         for half, value, zeros in zip(("low", "high")[-len(values) :], values, cleared, strict=True):
             digit = Signal(bits, name=f"{name}_{half}", reset_less=True)
             m.d.sync += digit.eq(value)

@@ -146,21 +146,19 @@ class SparseMontgomery(QuotientMontgomery):
                 if at.bits * k < q.n:
                     digit = (0 if least else at.mask) - (Q * modulus >> at.bits * k)
                     Q += (digit * pow(modulus, -1, at.mask + 1) & at.mask) << at.bits * k
-                found.append((Q * modulus * pow(y, -1, low + 1) & low | (q.limit >> q.n) - 1 << q.n, y))
+                found.append((Q * modulus * pow(y, -1, low + 1) & low | q.limit - 1 - low, y))
         return list(dict.fromkeys(found))
 
     def facts(self) -> list[tuple[str, str]]:
-        at, limit = self.params.positions, self.params.limit
+        at = self.params.positions
         powers = " ".join(f"{'+-'[t.negative]} Q 2^{t.e}" for t in at.terms)
         digits, slots = self.sizes
-        power = limit == 1 << self.operand_bits
-        operands = f"below 2^{self.operand_bits}" if power else f"at most {limit - 1:#x}"
         return [
             ("V", f"x y {powers}{' + p R' if at.added else ''}, Q = V mod R, v = (V - Q) / R"),
             ("R", f"2^{at.r}"),
             ("digits", digits),
             ("slots", slots),
-            ("operands", f"{operands}, about {float(self.bounds[0]):.6g} p"),
+            ("operands", f"below 2^{self.operand_bits}, about {float(self.bounds[0]):.6g} p"),
             ("carries", "; ".join(f"{low} to {high}" for low, high in at.carries)),
         ]
 

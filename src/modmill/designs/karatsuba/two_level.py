@@ -258,13 +258,13 @@ SLOTS = f"{COUNT} squares and {len(PAIRS)} pairs of words and of digits, on {INT
 
 def corners(p: TwoLevelParams) -> list[tuple[int, int]]:
     """The largest and the least differences of digits and of words."""
-    n, b, above = p.n, p.digit, p.above
+    n, b, above, whole = p.n, p.digit, p.above, p.limit == 1 << p.n + p.above
     mask, steps = (1 << b) - 1, ((1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 0, 1), (0, 0, 1, 1))
     edges = []
     for words, digits in pairs_of(steps, repeat=2):
         low = join((mask * (one ^ two) for one in words for two in digits), b)
-        # with the highest digit too, or with all bits above the digits
-        edges += [low, ((1 << above) - 1 << n) + low if above else (1 << n) + low % (1 << n - b)]
+        # with all bits above the digits, or with the highest digit that is one more
+        edges += [low, ((1 << above) - 1 << n) + low if whole else (1 << n) + low % (1 << n - b)]
     return [*zip(edges, edges, strict=True), *zip(edges, edges[::-1], strict=True)]
 
 
@@ -393,20 +393,14 @@ def room(p: int) -> int:
     return COUNT**2 * digit_bits(k) + ABOVE_MOST - k
 
 
-def sized(p: int, spare: int) -> TwoLevelParams:
-    """The sizes for p and ``spare`` bits of operands above those of p at least. Raises UnsupportedError for a p that is
-    too short or too long."""
-    k = p.bit_length()
-    if not BITS_MIN <= k <= BITS_MAX:
-        raise UnsupportedError(f"the modulus must have {BITS_MIN} to {BITS_MAX} bits, this one has {k}")
-    return TwoLevelParams(k, (1 << k) - p, HALVES, 1, INTERVAL, max(0, k + spare - COUNT**2 * digit_bits(k)))
-
-
 def fit(p: int, *, spare: int) -> TwoLevel:
     """The design for p. ``spare``: bits of operands above those of p at least, for sums. Raises UnsupportedError for a
     p that is too short or too long, or whose c is too wide or has too many signed digits."""
-    params = sized(p, spare)
-    k = params.k
+    k = p.bit_length()
+    if not BITS_MIN <= k <= BITS_MAX:
+        raise UnsupportedError(f"the modulus must have {BITS_MIN} to {BITS_MAX} bits, this one has {k}")
+    above = max(0, k + spare - COUNT**2 * digit_bits(k))
+    params = TwoLevelParams(k, (1 << k) - p, HALVES, 1, INTERVAL, above)
     if params.C >> params.c_bits:
         raise UnsupportedError(
             f"2^{params.n} mod p = 2^{params.n - k} c has {params.C.bit_length()} bits, at most {params.c_bits} are "

@@ -24,14 +24,17 @@ from modmill.rtl.free_running import free_running
 
 HALVES = 4 * COUNT
 """Halves of the words of a product."""
+ZEROS = 2
+"""Halves behind the last: a quotient and its result have as many digits more."""
 STREAMS = ("low", "high")
 """Halves j < INTERVAL, and the others."""
 
 
 class OrderedProduct(TwoLevelWords):
-    """``low``: half j < 10 in cycle ``start`` + `summed` + j; ``high``: half j >= 10, zero behind the last, which has
-    all remaining bits. ``halves``: the same without what the bits above the words add, in cycle ``start`` + `ordered` +
-    j. Cost beyond the words: two memories of eight words; `TopBits` and two adders of half a word.
+    """``low``: half j < 10 in cycle ``start`` + `summed` + j; ``high``: half j >= 10 and `ZEROS` zeros. ``halves``: the
+    same without what the bits above the words add, in cycle ``start`` + `ordered` + j. The numbers are below 2^(16 b),
+    but for the bits ``above``. Cost beyond the words: two memories of eight words; `TopBits` and two adders of half a
+    word.
     """
 
     def __init__(
@@ -48,20 +51,19 @@ class OrderedProduct(TwoLevelWords):
         m.d.sync += write.eq(Mux(self._at(WORD + COLUMNS[0] - 1), 0, Mux(self._at(WORD + BUBBLE), write, write + 1)))
         found: list[Value] = []
         for name, first in zip(STREAMS, (0, INTERVAL), strict=True):
-            bits = 2 * half + (name == "high")
             read = free_running(range(HALVES), name=f"{name}_read")
             m.d.sync += read.eq(Mux(self._at(due - 2), first, read + 1))
-            memory = Memory(shape=bits, depth=2 * COUNT, init=[])
+            memory = Memory(shape=2 * half, depth=2 * COUNT, init=[])
             m.submodules[f"{name}_order"] = memory
             into, out = memory.write_port(), memory.read_port(domain="comb")
             m.d.comb += [
-                into.addr.eq(write), into.data.eq(Cat(*self.word)[:bits]), into.en.eq(1),
+                into.addr.eq(write), into.data.eq(Cat(*self.word)[: 2 * half]), into.en.eq(1),
                 out.addr.eq(read[1:]),
             ]  # fmt: skip
-            digit = Signal(bits - half, name=f"{name}_half", reset_less=True)
+            digit = Signal(half, name=f"{name}_half", reset_less=True)
             m.d.sync += digit.eq(Mux(read[0], out.data[half:], out.data[:half]))
             if name == "high":
-                with m.If(self._at(*(due - 1 + j for j in range(HALVES, 2 * INTERVAL)))):
+                with m.If(self._at(*(due - 1 + j for j in range(HALVES, HALVES + ZEROS)))):
                     m.d.sync += digit.eq(0)
             found.append(digit)
         return found

@@ -4,12 +4,11 @@
 
 Source:  as `solinas` for the primes and the quotient, as `two_level` for the product. Digit-serial quotient and top
          bits are ours.
-Formula: x y as in `two_level_product`, with 16 digits of b = ceil(k / 16) bits, at least 5, n = 16 b, h = 2 b;
+Formula: x y as in `two_level_product`, with 16 digits of b bits, n = 16 b, h = 2 b;
          p = 2^z c - 1:  V = x y + Q (p + 1);  p = 2^z c + 1:  V = x y - Q (p - 1) + p R;
-         R = 2^(9 h),  Q = V mod R,  v = (V - Q) / R
-Range:   x, y < B = 2^n + 2^(n - b): the highest digit is at most 2^b; with s bits above the digits, at most 3,
-         B = 2^(n + s); 0 <= v < B^2 / R + p <= B, because B^2 / R is at most 2^(n - h + 2 s) and a little;
-         v = x y / R (mod p)
+         R = 2^(10 h),  Q = V mod R,  v = (V - Q) / R
+Range:   x, y < B = 2^(n + s) with s <= 3 give 0 <= v < B^2 / R + p = 2^(6 h + 2 s) + p <= 2^n, for which b is large
+         enough; v = x y / R (mod p)
 
 Ten DSP blocks take a product every ten cycles: 100 multiplications of digits. A digit of Q has h bits and costs
 additions only.
@@ -18,8 +17,7 @@ additions only.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +31,7 @@ from modmill.designs.karatsuba.positions import Kind as Quotient
 from modmill.designs.karatsuba.quotient import DigitQuotient
 from modmill.designs.karatsuba.solinas import SparseMontgomery, Subtracting
 from modmill.designs.karatsuba.two_level import (
+    ABOVE_MOST,
     BITS_MAX,
     BITS_MIN,
     HALVES,
@@ -43,7 +42,7 @@ from modmill.designs.karatsuba.two_level import (
     words,
 )
 from modmill.designs.karatsuba.two_level_ordered import STREAMS, OrderedProduct, ordered, summed
-from modmill.designs.karatsuba.two_level_product import INTERVAL
+from modmill.designs.karatsuba.two_level_product import COUNT, DIGIT_MAX, INTERVAL
 from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.solinas.design import TERMS_MAX, shape, sparse_terms
@@ -53,19 +52,30 @@ from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.digit_serial import START, Control, Frame
 from modmill.schedule import Operation, Step
 
-DIGITS = HALVES + 1
-"""Digits of Q, and of v."""
-
 
 @dataclass(frozen=True)
 class TwoLevelSolinasParams(TwoLevelParams):
     """Sizes and times; a digit of Q and of v has the bits of half a word.
 
-    ``terms``: the signed powers of 2 of p + 1 or p - 1; ``added``: p if p = 1 mod 2^z, else 0.
+    ``size``: bits of a digit of the product. ``terms``: the signed powers of 2 of p + 1 or p - 1; ``added``: p if p = 1
+    mod 2^z, else 0.
     """
 
+    size: int
     terms: tuple[Term, ...]
     added: int
+
+    @property
+    def digit(self) -> int:
+        return self.size
+
+    @property
+    def limit(self) -> int:
+        return 1 << self.operand_bits
+
+    @property
+    def operand_bits(self) -> int:
+        return self.n + self.above
 
     def serial_folds(self) -> list[SerialFold]:
         return []
@@ -74,16 +84,14 @@ class TwoLevelSolinasParams(TwoLevelParams):
     def positions(self) -> Positions:
         """The positions of V: the halves of the product, and with bits above the words those of e."""
         mask, tops = (1 << self.bits) - 1, (1 << self.above) - 1
-        highest = mask + (tops**2 << self.bits) if self.above else (self.limit - 1) ** 2 >> 2 * self.n - self.bits
-        most = [*[mask] * (2 * HALVES - 1), highest, *[0] * (2 * INTERVAL - 2 * HALVES)]
-        for j in range(HALVES, 2 * HALVES):
-            most[j] += 2 * tops * mask
-        return Positions(self.bits, INTERVAL, DIGITS, DIGITS, self.terms, self.added, tuple(most), 1)
+        most = [mask] * HALVES + [mask + 2 * tops * mask] * HALVES + [0] * (2 * INTERVAL - 2 * HALVES)
+        most[2 * HALVES - 1] += tops**2 << self.bits
+        return Positions(self.bits, INTERVAL, INTERVAL, HALVES, self.terms, self.added, tuple(most), 1)
 
     @property
     def r(self) -> int:
         """r with R = 2^r."""
-        return DIGITS * self.bits
+        return INTERVAL * self.bits
 
     @property
     def folding(self) -> int:
@@ -98,15 +106,15 @@ class TwoLevelSolinasParams(TwoLevelParams):
     @property
     def result(self) -> int:
         """Cycle in which digit 0 of v is in its register."""
-        return self.first + DIGITS + 1
+        return self.first + INTERVAL
 
     @cached_property
     def frame(self) -> Frame:
-        return Frame(self.bits, DIGITS, self.operand_bits, 1, self.interval, self.result - START, rising=True)
+        return Frame(self.bits, HALVES, self.operand_bits, 1, self.interval, self.result - START, rising=True)
 
     @cached_property
     def binary_frame(self) -> Frame:
-        return replace(self.frame, latency=self.frame.latency + ConditionalSubtract.latency_of(DIGITS))
+        return replace(self.frame, latency=self.frame.latency + ConditionalSubtract.latency_of(HALVES))
 
     def product_steps(self) -> Iterator[Step]:
         yield from self.word_steps()
@@ -127,19 +135,14 @@ class TwoLevelSolinasParams(TwoLevelParams):
 
         yield from self.product_steps()
         yield from self.positions.steps(self.first, reads)
-        last = self.result + DIGITS - 1
-        yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, map(Quotient.OUT, range(DIGITS)))
+        last = self.result + HALVES - 1
+        yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, map(Quotient.OUT, range(HALVES)))
 
 
 class TwoLevelSolinas(SparseMontgomery):
     """The blocks and the quotient for one modulus."""
 
     params: TwoLevelSolinasParams
-
-    @property
-    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
-        operand = Fraction(self.params.limit, self.p)
-        return operand, operand**2, operand**2 * self.gain + 1
 
     @property
     def cost(self) -> Cost:
@@ -205,16 +208,32 @@ class Machine(Subtracting, two_level.WordsMachine):
         return super().product_register(operation)
 
 
+def digit_bits(p: int) -> int:
+    """Bits of a digit of the product for p: results are below 2^n, with all bits above the digits too."""
+    b = two_level.digit_bits(p.bit_length())
+    return b + (p + (1 << 12 * b + 2 * ABOVE_MOST) > 1 << COUNT**2 * b)
+
+
+def room(p: int) -> int:
+    """Most spare bits of operands modulo p."""
+    return COUNT**2 * digit_bits(p) + ABOVE_MOST - p.bit_length()
+
+
 def fit(p: int, *, spare: int) -> TwoLevelSolinas:
     """The design for p. ``spare``: bits of operands above those of p at least, for sums. Raises UnsupportedError for a
     p that is too short or too long, or not of the form."""
-    params = two_level.sized(p, spare)
+    k, b = p.bit_length(), digit_bits(p)
+    if not BITS_MIN <= k <= BITS_MAX:
+        raise UnsupportedError(f"the modulus must have {BITS_MIN} to {BITS_MAX} bits, this one has {k}")
+    if b > DIGIT_MAX:
+        raise UnsupportedError(f"p must be at most 2^{BITS_MAX} - 2^{12 * DIGIT_MAX + 2 * ABOVE_MOST}, it is larger")
     sign, z, _ = shape(p)
-    if z < NEAREST * params.bits:
+    if z < NEAREST * 2 * b:
         raise UnsupportedError(
-            f"p = {-sign} mod 2^{z}; for {params.k} bits p = 1 or -1 mod 2^{NEAREST * params.bits} at least is accepted"
+            f"p = {-sign} mod 2^{z}; for {k} bits p = 1 or -1 mod 2^{NEAREST * 2 * b} at least is accepted"
         )
-    made = TwoLevelSolinasParams(**asdict(params), terms=sparse_terms(p), added=p if sign < 0 else 0)
+    above = max(0, k + spare - COUNT**2 * b)
+    made = TwoLevelSolinasParams(k, (1 << k) - p, HALVES, 1, INTERVAL, above, b, sparse_terms(p), p if sign < 0 else 0)
     try:
         made.positions.levels  # noqa: B018 - checks the distances
     except ValueError as error:
@@ -222,6 +241,8 @@ def fit(p: int, *, spare: int) -> TwoLevelSolinas:
     return TwoLevelSolinas(p, made, {"spare": spare})
 
 
+SPARE = replace(two_level.SPARE, limits=lambda p, _: (0, room(p)))
+"""The setting of this design: p may need longer digits than in the other."""
 DESIGNS = (
     Design(
         name="karatsuba-two-level-solinas", page="karatsuba-two-level-solinas",
@@ -234,7 +255,7 @@ DESIGNS = (
         ),
         needs=f"p of {BITS_MIN} to {BITS_MAX} bits, p = 1 or -1 mod 2^z with z of 3/8 of the bits of p at least, "
         f"p - 1 or p + 1 of at most {TERMS_MAX} signed powers of 2",
-        settings=(two_level.SPARE,),
+        settings=(SPARE,),
         solve=fit,
     ),
 )  # fmt: skip
