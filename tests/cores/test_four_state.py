@@ -17,7 +17,7 @@ from modmill.flow.tools import ToolError
 WIDE = {
     "pseudo-mersenne": 2**61 - 1, "solinas": 2**61 - 1, "karatsuba": 2**85 - 19,
     "karatsuba-solinas": 2**85 - 2**60 - 1, "karatsuba-montgomery": 2**80 - 65,
-    "karatsuba-two-level": 2**61 - 1,
+    "karatsuba-two-level": 2**61 - 1, "karatsuba-two-level-solinas": 2**64 - 2**32 + 1,
 }  # fmt: skip
 """They need 52 or 69 bits, and a modulus near a power of two."""
 

@@ -34,6 +34,7 @@ OF_A_FORM = {
     "karatsuba-solinas",
     "karatsuba-montgomery",
     "karatsuba-two-level",
+    "karatsuba-two-level-solinas",
     "solinas",
 }  # they serve moduli of a form, or of some length, only
 SLOW = {(name, p) for name in ("hbe-extension", "kbe-extension") for p in TOYS}

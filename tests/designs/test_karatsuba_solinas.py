@@ -8,7 +8,7 @@ import pytest
 
 from modmill.contract import UnsupportedError
 from modmill.designs import design
-from modmill.designs.karatsuba.quotient import DEPTH_MAX, NEAREST, depths
+from modmill.designs.karatsuba.positions import DEPTH_MAX, NEAREST, depths
 from modmill.designs.karatsuba.shape import ABOVE_MAX
 from modmill.designs.karatsuba.solinas import BITS_MIN
 
@@ -37,15 +37,15 @@ def test_sums_are_within_their_ranges_and_corners_reach_the_ends(p):
         trace, carry = dict(fitted.trace(a, b)), 0
         for k in range(2 * n):
             total = trace[f"T{k}"] + carry
-            low, high = q.ranges[k]
+            low, high = q.positions.ranges[k]
             assert low <= total <= high
             if k < n:
                 found[k].append(trace[f"T{k}"])
             carry = total >> 17
-            assert q.carries[k // n][0] <= carry <= q.carries[k // n][1]
+            assert q.positions.carries[k // n][0] <= carry <= q.positions.carries[k // n][1]
         assert 0 <= trace[f"v{n - 1}"] < 1 << 17 + q.above
         assert trace["v"] * fitted.R % p == a * b % p and trace["v"] < q.limit
-    assert [(min(sums), max(sums)) for sums in found] == [q.range(k, (0, 0)) for k in range(n)]
+    assert [(min(sums), max(sums)) for sums in found] == [q.positions.range(k, (0, 0)) for k in range(n)]
 
 
 @pytest.mark.parametrize("p", MODULI.values(), ids=MODULI)

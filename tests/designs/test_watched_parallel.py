@@ -48,6 +48,7 @@ CASES = [
     ("karatsuba-solinas", 2**256 - 2**224 + 2**192 + 2**96 - 1, {}),
     *(("karatsuba-montgomery", p, {}) for p in (2**80 - 65, 13**19, 2**138 - 105)),
     *(("karatsuba-two-level", p, {}) for p in (2**61 - 1, 2**100 - 15)),
+    *(("karatsuba-two-level-solinas", p, {}) for p in (2**64 - 2**32 + 1, 2**256 - 2**224 + 2**192 + 2**96 - 1)),
     ("karatsuba", 2**127 - 1, {"above": 9}),
     *(("karatsuba-montgomery", p, {"loadable": True}) for p in (2**80 - 65, 13**23)),
     ("karatsuba-montgomery", 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551, {}),

@@ -19,6 +19,7 @@ ONE_FORM = {"kbe-extension", "hbe-extension", "kbe-reduction", "hbe-reduction"}
 WIDE = {  # these do not serve 97
     "pseudo-mersenne": "M127", "solinas": "M127", "karatsuba": "2^107-1", "karatsuba-solinas": "2^85-2^60-1",
     "karatsuba-montgomery": "2^80-65", "karatsuba-two-level": "2^61-1",
+    "karatsuba-two-level-solinas": "2^64-2^32+1",
 }  # fmt: skip
 
 

@@ -101,8 +101,8 @@ OPEN = {"kbe": 1, "radix64k-mul": 1}
 """The first statement that stays open, for some designs."""
 NAMES = (
     "channel-multiply", "hbe-extension", "hbe-reduction", "iddmm", "kbe-extension", "kbe-reduction",
-    "karatsuba-montgomery", "karatsuba-two-level", "mcivor", "mm-pa-n", "mm-spa", "montgomery-array", "multistep",
-    "orup", "parallel", "pseudo-mersenne", "wide",
+    "karatsuba-montgomery", "karatsuba-two-level", "karatsuba-two-level-solinas", "mcivor", "mm-pa-n", "mm-spa",
+    "montgomery-array", "multistep", "orup", "parallel", "pseudo-mersenne", "wide",
     "solinas", "sor-1m-n", "sor-1m-p", "sor-2m", "sor-ring", "tenca-koc",
 )  # fmt: skip
 

@@ -27,6 +27,7 @@ from modmill.report.rows import Row, append
 WIDE = {  # these do not serve 97
     "pseudo-mersenne": "M127", "solinas": "M127", "karatsuba": "2^107-1", "karatsuba-solinas": "M127",
     "karatsuba-montgomery": "M127", "karatsuba-two-level": "M127",
+    "karatsuba-two-level-solinas": "M127",
 }  # fmt: skip
 CODES = {"DECLFILENAME", "VARHIDDEN", "WIDTHEXPAND", "WIDTHTRUNC", "UNUSEDSIGNAL"}
 

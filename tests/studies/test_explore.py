@@ -360,6 +360,7 @@ SMALL, WIDER = (
         "pseudo-mersenne": 64,
         "karatsuba": 119,
         "karatsuba-two-level": 80,
+        "karatsuba-two-level-solinas": 80,
         "karatsuba-solinas": 119,
         "karatsuba-montgomery": 64,
     },

@@ -20,6 +20,7 @@ from modmill.designs.karatsuba import design as karatsuba
 from modmill.designs.karatsuba import montgomery as karatsuba_montgomery
 from modmill.designs.karatsuba import solinas as karatsuba_solinas
 from modmill.designs.karatsuba import two_level as karatsuba_two_level
+from modmill.designs.karatsuba import two_level_solinas as karatsuba_two_level_solinas
 from modmill.designs.montgomery_array import design as montgomery_array
 from modmill.designs.multistep import design as multistep
 from modmill.designs.parallel import design as parallel
@@ -35,10 +36,10 @@ from modmill.numbers.shown import shortened
 DESIGNS: tuple[Design, ...] = (
     *sor.DESIGNS, *sor_ring.DESIGNS, *sor_original.DESIGNS, *kbe.DESIGNS, *hbe.DESIGNS, *sq_rns.DESIGNS,
     *shenoy_kumaresan.DESIGNS, *montgomery_array.DESIGNS, *pseudo_mersenne.DESIGNS, *karatsuba.DESIGNS,
-    *karatsuba_two_level.DESIGNS, *solinas.DESIGNS, *karatsuba_solinas.DESIGNS, *karatsuba_montgomery.DESIGNS,
-    *radix64k.DESIGNS, *multistep.DESIGNS, *tenca_koc.DESIGNS,
-    *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *wide.DESIGNS, *parallel.DESIGNS, *extension.DESIGNS,
-    *reduction.DESIGNS, *channel.DESIGNS,
+    *karatsuba_two_level.DESIGNS, *solinas.DESIGNS, *karatsuba_solinas.DESIGNS,
+    *karatsuba_two_level_solinas.DESIGNS, *karatsuba_montgomery.DESIGNS, *radix64k.DESIGNS, *multistep.DESIGNS,
+    *tenca_koc.DESIGNS, *mcivor.DESIGNS, *iddmm.DESIGNS, *orup.DESIGNS, *wide.DESIGNS, *parallel.DESIGNS,
+    *extension.DESIGNS, *reduction.DESIGNS, *channel.DESIGNS,
 )  # fmt: skip
 
 

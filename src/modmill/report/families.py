@@ -31,7 +31,10 @@ FAMILIES = (
     Family("bits", "Montgomery, bit by bit", "triangle-up", ("multistep", "tenca-koc", "mcivor")),
     Family(
         "special", "Special primes", "star",
-        ("pseudo-mersenne", "karatsuba", "karatsuba-two-level", "karatsuba-solinas", "solinas"),
+        (
+            "pseudo-mersenne", "karatsuba", "karatsuba-two-level", "karatsuba-two-level-solinas", "karatsuba-solinas",
+            "solinas",
+        ),
         special=True,
     ),
 )  # fmt: skip

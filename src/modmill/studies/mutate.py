@@ -68,7 +68,7 @@ SUBJECTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("parallel", "29", "native", {"digit": 4, "fold": "tables"}),
     ("pseudo-mersenne", "2^61-1", "native", {}), ("karatsuba", "2^85-19", "native", {}),
     ("karatsuba-solinas", "2^85-2^60-1", "native", {}), ("karatsuba-montgomery", "2^52-59", "native", {}),
-    ("karatsuba-two-level", "2^61-1", "native", {}),
+    ("karatsuba-two-level", "2^61-1", "native", {}), ("karatsuba-two-level-solinas", "2^64-2^32+1", "native", {}),
     ("hbe", "29", "montgomery", {"n": 2, "w": 12}),
     ("kbe", "29", "montgomery", {"n": 1, "w": 12}), ("kbe-extension", "8191", "native", {"n": 6}),
     ("hbe-extension", "8191", "native", {"n": 6}), ("sq-rns", "29", "montgomery", {"n": 2, "w": 12}),

@@ -16,7 +16,8 @@ Range:   x, y < B = 2^(17 n + s) give 0 <= v < B^2 / R + p <= B for p < B / 2, b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,10 +28,12 @@ from modmill.contract import Timing, UnsupportedError
 from modmill.design import Cost, Design, Setting, Source
 from modmill.designs.karatsuba import design as karatsuba
 from modmill.designs.karatsuba.halves import carry_most, digits_at
+from modmill.designs.karatsuba.positions import NEAREST, Kind, Positions
 from modmill.designs.karatsuba.product import DIGIT, DIGITS_MIN
-from modmill.designs.karatsuba.quotient import NEAREST, DigitQuotient, depths
+from modmill.designs.karatsuba.quotient import DigitQuotient
 from modmill.designs.karatsuba.shape import ABOVE_MAX, MASK, QuotientParams, digits_of, halves, interval
 from modmill.designs.karatsuba.shape import Kind as Product
+from modmill.designs.pseudo_mersenne import design as pseudo_mersenne
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.solinas.design import TERMS_MAX, LazyMontgomery, shape, sparse_terms
 from modmill.designs.solinas.sparse_quotient import Term
@@ -38,20 +41,12 @@ from modmill.interface import Multiplier
 from modmill.rtl.conditional_subtract import LEAD, ConditionalSubtract
 from modmill.rtl.delay import DelayLines
 from modmill.rtl.digit_serial import Control
-from modmill.schedule import Operation, Operations, Step
+from modmill.schedule import Operation, Step
 
 ROOM = 2 * DIGIT + ABOVE_MAX
 """Most spare bits of operands."""
 BITS_MIN = DIGIT * NEAREST + 1
 """Fewest bits of p."""
-
-
-class Kind(Operations):
-    """The operations behind those of the product, for position k and digit j."""
-
-    SUM = "T{}"  # position k of V without the carry
-    QUOTIENT = "Q{}"
-    OUT = "v{}"
 
 
 @dataclass(frozen=True)
@@ -64,82 +59,38 @@ class SolinasParams(QuotientParams):
     terms: tuple[Term, ...]
     added: int
 
-    @property
-    def levels(self) -> int:
-        """Additions before the carry."""
-        return depths([term.e // DIGIT for term in self.terms], 2 + (self.added > 0))[-1]
+    @cached_property
+    def positions(self) -> Positions:
+        """The positions of V: both halves and the rest of the low one."""
+        n = self.digits
+        most = [MASK] * (2 * n - 1) + [MASK + ((1 << 2 * self.above) - 1 << DIGIT)]
+        most[n] += MASK
+        most[n + 1] += carry_most(n) >> DIGIT
+        return Positions(DIGIT, n, n + 1, n, self.terms, self.added, tuple(most), 2)
 
     @property
     def first(self) -> int:
         """Cycle in which digit 0 of Q is in its register."""
-        return self.digit + 1 + self.levels
+        return self.digit + 1 + self.positions.levels
 
     @property
     def result(self) -> int:
         return self.first + self.digits + 2
 
-    def weights(self, k: int) -> dict[int, int]:
-        """The weight of each bit of Q in position k of V; k = 2 n: all positions from there on."""
-        found: dict[int, int] = {}
-        for term in self.terms:
-            first = DIGIT * k - term.e
-            for i in range(max(first, 0), min(first + DIGIT, self.r) if k < 2 * self.digits else self.r):
-                found[i] = found.get(i, 0) + ((-1 if term.negative else 1) << i - first)
-        return found
-
-    def range(self, k: int, carry: tuple[int, int]) -> tuple[int, int]:
-        """The range of position k of V for a carry in this range; k = 2 n: of all that is above."""
-        n, (low, high) = self.digits, carry
-        constant = (self.added << self.r) >> DIGIT * k & (MASK if k < 2 * n else -1)
-        digit = (0 if k == 2 * n else MASK) + ((1 << 2 * self.above) - 1 << DIGIT) * (k == 2 * n - 1)
-        if k in (n, n + 1):
-            digit += (MASK, carry_most(n) >> DIGIT)[k - n]
-        weights = self.weights(k).values()
-        return low + constant + sum(min(w, 0) for w in weights), high + constant + digit + sum(
-            max(w, 0) for w in weights
-        )
-
-    @cached_property
-    def ranges(self) -> tuple[tuple[int, int], ...]:
-        """The range of each position of V with the carry into it; the last is that of the highest digit of v."""
-        found, carry = [], (0, 0)
-        for k in range(2 * self.digits + 1):
-            found.append(self.range(k, carry))
-            carry = (found[-1][0] >> DIGIT, found[-1][1] >> DIGIT)
-        return tuple(found)
-
-    @property
-    def carries(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The range of the carries out of the lower n positions, and of those out of the others."""
-        n = self.digits
-        halves = (self.ranges[:n], self.ranges[n : 2 * n])
-        low, high = ((min(a for a, _ in half) >> DIGIT, max(b for _, b in half) >> DIGIT) for half in halves)
-        return low, high
-
     def steps(self) -> Iterator[Step]:
         """Both halves; digits of Q and of v; the result through its memory. An operation does not list carries among
         its reads."""
-        n, first = self.digits, self.first
-        added = min(self.levels, min(term.e for term in self.terms) // DIGIT - 1)
+        n = self.digits
         yield from self.product_steps()
-        for k in range(2 * n):
-            lags = {term.e // DIGIT + over for term in self.terms for over in (0, term.e % DIGIT > 0)}
-            reads = [Product.DIGIT(k), *(Kind.QUOTIENT(k - lag) for lag in sorted(lags) if 0 <= k - lag <= n)]
-            reads += [Product.CARRY(k - n)] * (k in (n, n + 1))
-            yield Kind.SUM(k).on(("low", "high")[k // n] + " sums", first + k - 1 - added, added, reads, busy=1)
-            if k <= n:
-                yield Kind.QUOTIENT(k).on("v" if k == n else "Q", first + k - 1, 1, [Kind.SUM(k)])
-        for j in range(n):
-            unit, reads = ("v", [Kind.SUM(n + 1 + j)]) if j < n - 1 else ("highest digit", [Kind.SUM(n + j)])
-            yield Kind.OUT(j).on(unit, self.result + j - 2, 2, reads, busy=1)
+        yield from self.positions.steps(
+            self.first, lambda k: [Product.DIGIT(k), *[Product.CARRY(k - n)] * (k in (n, n + 1))]
+        )
         last = self.result + n - 1
         yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, map(Kind.OUT, range(n)))
 
 
 class QuotientMontgomery(LazyMontgomery):
     """A Montgomery multiplication behind both halves of the product, for one modulus; abstract."""
-
-    params: QuotientParams
 
     @property
     def starts(self) -> int:
@@ -164,7 +115,55 @@ class QuotientMontgomery(LazyMontgomery):
         return self.machine(self.params, binary=True)
 
 
-class KaratsubaSolinas(QuotientMontgomery):
+class SparseMontgomery(QuotientMontgomery):
+    """The quotient for one sparse prime, position by position; abstract."""
+
+    @abstractmethod
+    def multiplied(self, a: int, b: int) -> Generator[tuple[str, Any], None, list[int]]:
+        """The intermediates of a b; returns what the product adds to the positions."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> tuple[str, str]:
+        """Digits and slots of the product, in words."""
+
+    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
+        numbers = yield from self.multiplied(a, b)
+        v = yield from self.params.positions.evaluate(numbers)
+        yield "v", v
+
+    def corners(self) -> list[tuple[int, int]]:
+        """Those of a Montgomery multiplication; the largest and the least sum for each position: the digits of Q that
+        are added there are all ones or zeros, and in the lower half of x y its digit is the largest or the least
+        too."""
+        q, at, y = self.params, self.params.positions, self.params.limit - 1
+        low = (1 << q.n) - 1
+        modulus = self.p if at.added else -self.p  # x y = Q modulus (mod R)
+        found = super().corners()
+        for k in range(2 * at.count):
+            for least in (False, True):
+                Q = sum(1 << i for i, weight in at.weights(k).items() if (weight < 0) is least)
+                if at.bits * k < q.n:
+                    digit = (0 if least else at.mask) - (Q * modulus >> at.bits * k)
+                    Q += (digit * pow(modulus, -1, at.mask + 1) & at.mask) << at.bits * k
+                found.append((Q * modulus * pow(y, -1, low + 1) & low | q.limit - 1 - low, y))
+        return list(dict.fromkeys(found))
+
+    def facts(self) -> list[tuple[str, str]]:
+        at = self.params.positions
+        powers = " ".join(f"{'+-'[t.negative]} Q 2^{t.e}" for t in at.terms)
+        digits, slots = self.sizes
+        return [
+            ("V", f"x y {powers}{' + p R' if at.added else ''}, Q = V mod R, v = (V - Q) / R"),
+            ("R", f"2^{at.r}"),
+            ("digits", digits),
+            ("slots", slots),
+            ("operands", f"below 2^{self.operand_bits}, about {float(self.bounds[0]):.6g} p"),
+            ("carries", "; ".join(f"{low} to {high}" for low, high in at.carries)),
+        ]
+
+
+class KaratsubaSolinas(SparseMontgomery):
     """The blocks and the quotient for one modulus."""
 
     params: SolinasParams
@@ -174,73 +173,30 @@ class KaratsubaSolinas(QuotientMontgomery):
         """A DSP block for two digits; the rest are shifts."""
         return karatsuba.cost_of(self.params.digits)
 
-    def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        q = self.params
-        n = q.digits
-        low, high = yield from halves(q, a, b)
-        rest = low >> q.n
+    def multiplied(self, a: int, b: int) -> Generator[tuple[str, Any], None, list[int]]:
+        n = self.params.digits
+        low, high = yield from halves(self.params, a, b)
+        rest = low >> self.params.n
         numbers = [*digits_of(low, n, whole=False), *digits_of(high, n)]
         numbers[n] += rest & MASK
         numbers[n + 1] += rest >> DIGIT
-        Q = v = carry = 0
+        return numbers
 
-        def added(k: int, mask: int) -> int:
-            pieces = (((Q << t.e) >> DIGIT * k & mask) * (-1 if t.negative else 1) for t in q.terms)
-            return ((q.added << q.r) >> DIGIT * k & mask) + sum(pieces)
-
-        for k, number in enumerate(numbers):
-            total = number + added(k, MASK)
-            yield f"T{k}", total
-            carry, digit = divmod(total + carry, 1 << DIGIT)
-            if k <= n:
-                yield f"Q{k}", digit
-                Q |= digit << DIGIT * k
-            else:
-                yield f"v{k - n - 1}", digit
-                v |= digit << DIGIT * (k - n - 1)
-        highest = carry + added(2 * n, -1)
-        yield f"v{n - 1}", highest
-        yield "v", v + (highest << DIGIT * (n - 1))
+    @property
+    def sizes(self) -> tuple[str, str]:
+        q = self.params
+        bits = f" and {q.above} bit{'s' * (q.above > 1)} above them" if q.above else ""
+        return f"n = {q.digits} of {DIGIT} bits{bits}", karatsuba.slots(q.digits)
 
     @property
     def machine(self) -> type[QuotientMachine]:
         return Machine
 
-    def corners(self) -> list[tuple[int, int]]:
-        """Those of a Montgomery multiplication; the largest and the least sum for each position: the digits of Q that
-        are added there are all ones or zeros, and for k < n the digit of x y is the largest or the least too."""
-        q, y = self.params, self.params.limit - 1
-        low = (1 << q.n) - 1
-        modulus = self.p if q.added else -self.p  # x y = Q modulus (mod R)
-        found = super().corners()
-        for k in range(2 * q.digits):
-            for least in (False, True):
-                Q = sum(1 << i for i, weight in q.weights(k).items() if (weight < 0) is least)
-                if k < q.digits:
-                    digit = (0 if least else MASK) - (Q * modulus >> DIGIT * k)
-                    Q += (digit * pow(modulus, -1, 1 << DIGIT) & MASK) << DIGIT * k
-                found.append((Q * modulus * pow(y, -1, low + 1) & low | q.limit - 1 - low, y))
-        return list(dict.fromkeys(found))
 
-    def facts(self) -> list[tuple[str, str]]:
-        q = self.params
-        powers = " ".join(f"{'+-'[t.negative]} Q 2^{t.e}" for t in q.terms)
-        bits = f" and {q.above} bit{'s' * (q.above > 1)} above them" if q.above else ""
-        return [
-            ("V", f"x y {powers}{' + p R' if q.added else ''}, Q = V mod R, v = (V - Q) / R"),
-            ("R", f"2^{q.r}"),
-            ("digits", f"n = {q.digits} of {DIGIT} bits{bits}"),
-            ("slots", karatsuba.slots(q.digits)),
-            ("operands", f"below 2^{self.operand_bits}, about {float(self.bounds[0]):.6g} p"),
-            ("carries", "; ".join(f"{low} to {high}" for low, high in q.carries)),
-        ]
+class Subtracting(pseudo_mersenne.Machine):
+    """``binary``: operands and results are below p; p is subtracted once, for v < 2 p; abstract."""
 
-
-class QuotientMachine(karatsuba.HalvesMachine):
-    """The product and what comes behind it, with the multiplier interface; abstract. ``binary``: operands and results
-    are below p; p is subtracted once, for v < 2 p."""
-
-    _params: QuotientParams
+    _params: Any
 
     @property
     def _built_in(self) -> int:
@@ -249,15 +205,22 @@ class QuotientMachine(karatsuba.HalvesMachine):
 
     def _reduced(self, m: Module, control: Control, digit: Value) -> Value:
         """v mod p."""
-        p = self._params
-        modulus = [self._built_in >> DIGIT * j & (MASK if j < p.digits - 1 else -1) for j in range(p.digits)]
-        m.submodules.subtract = subtract = ConditionalSubtract(len(digit), p.digits, modulus, rising=True)
+        p, digits = self._params, self.frame.digits
+        mask = (1 << p.bits) - 1
+        modulus = [self._built_in >> p.bits * j & (mask if j < digits - 1 else -1) for j in range(digits)]
+        m.submodules.subtract = subtract = ConditionalSubtract(len(digit), digits, modulus, rising=True)
         m.d.comb += [subtract.coming.eq(control.at(p.result - LEAD)), subtract.digit.eq(digit)]
         self._modulus(m, subtract)
         return subtract.out
 
     def _modulus(self, m: Module, subtract: ConditionalSubtract) -> None:
         """Load p into ``subtract``; here it is built in."""
+
+
+class QuotientMachine(Subtracting, karatsuba.HalvesMachine):
+    """The product and what comes behind it, with the multiplier interface; abstract."""
+
+    _params: QuotientParams
 
 
 class Machine(QuotientMachine):
@@ -270,18 +233,14 @@ class Machine(QuotientMachine):
         low, high = super().product(m, control)
         waited = DelayLines(m, n, name="halves").line(high, n, name="high_waited")
         self._quotient = DigitQuotient(
-            m, low, [waited, self._halves.carry], n, p.terms, p.added,
-            start=digits_at(n), carries=p.carries, width=DIGIT + p.above, at=self._strobes(control),
+            m, low, [waited, self._halves.carry], p.positions,
+            start=digits_at(n), width=DIGIT + p.above, at=self._strobes(control),
         )  # fmt: skip
         return self._quotient.out, self._quotient.out
 
     def product_register(self, operation: Operation) -> Any:
-        quotient, high = self._quotient, operation.numbers[0] >= self._params.digits
-        registers: dict[Any, Any] = {
-            Kind.SUM: quotient.high_sum if high else quotient.low_sum,
-            Kind.QUOTIENT: quotient.z if high else quotient.q, Kind.OUT: quotient.out,
-        }  # fmt: skip
-        return registers[operation.kind] if operation.kind in registers else super().product_register(operation)
+        found = self._quotient.register(operation)
+        return super().product_register(operation) if found is None else found
 
 
 def digits_for(bits: int) -> int:
@@ -309,7 +268,7 @@ def fit(p: int, *, spare: int) -> KaratsubaSolinas:
     above = max(0, k + spare - DIGIT * n)
     params = SolinasParams(k, (1 << k) - p, n, 1, interval(n), above, sparse_terms(p), p if sign < 0 else 0)
     try:
-        params.levels  # noqa: B018 - checks the distances
+        params.positions.levels  # noqa: B018 - checks the distances
     except ValueError as error:
         raise UnsupportedError(f"p = {-sign} mod 2^{z}: {error}") from None
     return KaratsubaSolinas(p, params, {"spare": spare})

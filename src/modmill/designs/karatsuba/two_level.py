@@ -39,6 +39,7 @@ from modmill.designs.karatsuba.two_level_product import (
     TILE,
     WORD,
     TwoLevelProduct,
+    TwoLevelWords,
     belongs,
     folding,
     halved,
@@ -140,7 +141,7 @@ class TwoLevelParams(Params):
             for k in range(self.folds)
         ]  # fmt: skip
 
-    def product_steps(self) -> Iterator[Step]:
+    def word_steps(self) -> Iterator[Step]:
         """The steps up to the words. The digits of outer pair u are multiplied in the cycles of `Kind.SQUARES`."""
         for u in range(INTERVAL):
             for kind, unit, end in ((Kind.SQUARES, "squares", SQUARE), (Kind.PAIRS, "pairs", PAIR)):
@@ -153,6 +154,9 @@ class TwoLevelParams(Params):
                 yield Kind.COLUMN(K, k).on(f"lane {k}", self.start + LANES[k] + at - 1, 1, reads, busy=1)
             reads = [Kind.COLUMN(K, k) for k in range(COUNT)]
             yield Kind.WORD(K).on("carries", self.start + WORD + at - 2, 2, reads, busy=1)
+
+    def product_steps(self) -> Iterator[Step]:
+        yield from self.word_steps()
         for j in range(HALVES):
             reads = [Kind.WORD(j // 2), Kind.WORD(COUNT + j // 2)]
             yield Kind.HALF(j).on("memories", self.halved + j - 1, 1, reads)
@@ -209,6 +213,61 @@ def word_of(digits: Sequence[int], u: int) -> list[int]:
     return [a - b for a, b in zip(one, two, strict=True)]
 
 
+def words(p: TwoLevelParams, a: int, b: int) -> Generator[tuple[str, Any], None, int]:
+    """The intermediates up to the words of the product, which is returned, without the bits above the words."""
+    digit, bits = p.digit, p.bits
+    whole = (1 << p.n) - 1 if p.above else -1
+    numbers = [split(number & whole, digit, COUNT**2) for number in (a, b)]
+    inner = []
+    for u in range(INTERVAL):
+        products = multiplied(*(word_of(digits, u) for digits in numbers))
+        yield from zip((f"D{u}", f"M{u}"), products, strict=True)
+        inner.append(coefficients(*products))
+    outer_ = [coefficients(w[:COUNT], w[COUNT:]) for w in zip(*inner, strict=True)]
+    columns = [[outer_[k][K] + (outer_[COUNT + k][K - 1] if K else 0) for k in range(COUNT)] for K in range(2 * COUNT)]
+    yield from ((f"z{K}.{k}", column) for K, four in enumerate(columns) for k, column in enumerate(four))
+    v = join((join(four, digit) for four in columns), 2 * bits)
+    halves = split(v, bits, 2 * HALVES)
+    yield from ((f"h{K}", halves[2 * K : 2 * K + 2]) for K in range(2 * COUNT))
+    return v
+
+
+def top_halves(p: TwoLevelParams, x: int, y: int) -> list[int]:
+    """The halves of e, what the bits above the words add."""
+    a, b = x >> p.n, y >> p.n
+    both = (split(number % (1 << p.n), p.bits, HALVES) for number in (y, x))
+    e = [a * one + b * other for one, other in zip(*both, strict=True)]
+    e[-1] += a * b << p.bits
+    return e
+
+
+def cost() -> Cost:
+    """A DSP block for each square and pair of digits; constants are shifts."""
+    return Cost(dsp=INTERVAL, memory_bits=0, multiplications=INTERVAL**2)
+
+
+def sizes(p: TwoLevelParams) -> str:
+    """The digits of operands, in words."""
+    above = f" and {p.above} above them" if p.above else ""
+    return f"{COUNT} words of {COUNT} digits of {p.digit} bits{above}"
+
+
+SLOTS = f"{COUNT} squares and {len(PAIRS)} pairs of words and of digits, on {INTERVAL} DSP blocks"
+"""The multiplications of the product, in words."""
+
+
+def corners(p: TwoLevelParams) -> list[tuple[int, int]]:
+    """The largest and the least differences of digits and of words."""
+    n, b, above, whole = p.n, p.digit, p.above, p.limit == 1 << p.n + p.above
+    mask, steps = (1 << b) - 1, ((1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 0, 1), (0, 0, 1, 1))
+    edges = []
+    for words, digits in pairs_of(steps, repeat=2):
+        low = join((mask * (one ^ two) for one in words for two in digits), b)
+        # with all bits above the digits, or with the highest digit that is one more
+        edges += [low, ((1 << above) - 1 << n) + low if whole else (1 << n) + low % (1 << n - b)]
+    return [*zip(edges, edges, strict=True), *zip(edges, edges[::-1], strict=True)]
+
+
 class TwoLevel(pseudo_mersenne.PseudoMersenne):
     """The blocks and the folds for one modulus."""
 
@@ -216,8 +275,7 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
 
     @property
     def cost(self) -> Cost:
-        """A DSP block for each square and pair of digits; constants are shifts."""
-        return Cost(dsp=INTERVAL, memory_bits=0, multiplications=INTERVAL**2)
+        return cost()
 
     @property
     def machine(self) -> type[Machine]:
@@ -235,22 +293,9 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
         return self.machine(self._below, binary=True)
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
-        p, digit, bits = self.params, self.params.digit, self.params.bits
-        whole = (1 << p.n) - 1 if p.above else -1
-        numbers = [split(number & whole, digit, COUNT**2) for number in (a, b)]
-        inner = []
-        for u in range(INTERVAL):
-            products = multiplied(*(word_of(digits, u) for digits in numbers))
-            yield from zip((f"D{u}", f"M{u}"), products, strict=True)
-            inner.append(coefficients(*products))
-        outer_ = [coefficients(w[:COUNT], w[COUNT:]) for w in zip(*inner, strict=True)]
-        columns = [
-            [outer_[k][K] + (outer_[COUNT + k][K - 1] if K else 0) for k in range(COUNT)] for K in range(2 * COUNT)
-        ]
-        yield from ((f"z{K}.{k}", column) for K, four in enumerate(columns) for k, column in enumerate(four))
-        v = join((join(four, digit) for four in columns), 2 * bits)
+        p, bits = self.params, self.params.bits
+        v = yield from words(p, a, b)
         halves = split(v, bits, 2 * HALVES)
-        yield from ((f"h{K}", halves[2 * K : 2 * K + 2]) for K in range(2 * COUNT))
         yield from ((f"d{j}", [halves[j], halves[HALVES + j]]) for j in range(HALVES))
         if p.above:
             v = yield from self._with_top_bits(a, b, v)
@@ -265,11 +310,7 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
     def _with_top_bits(self, x: int, y: int, v: int) -> Generator[tuple[str, Any], None, int]:
         """The halves of e, and those of the product with it; ``v``: the product without it."""
         n, bits = self.params.n, self.params.bits
-        a, b = x >> n, y >> n
-        e = [
-            a * one + b * other for one, other in zip(*(split(z % (1 << n), bits, HALVES) for z in (y, x)), strict=True)
-        ]
-        e[-1] += a * b << bits
+        e = top_halves(self.params, x, y)
         yield from ((f"e{j}", half) for j, half in enumerate(e))
         v += join(e, bits) << n
         halves = split(v, bits, 2 * HALVES)
@@ -277,35 +318,24 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
         return v
 
     def facts(self) -> list[tuple[str, str]]:
-        above = f" and {self.params.above} above them" if self.params.above else ""
         kept = [fact for fact in super().facts() if fact[0] in ("modulus", "C", "after each fold")]
         return [
             *kept,
-            (
-                "digits",
-                f"{COUNT} words of {COUNT} digits of {self.params.digit} bits{above}; folds at 2^{self.params.n}",
-            ),
-            ("slots", f"{COUNT} squares and {len(PAIRS)} pairs of words and of digits, on {INTERVAL} DSP blocks"),
+            ("digits", f"{sizes(self.params)}; folds at 2^{self.params.n}"),
+            ("slots", SLOTS),
             ("operands", f"at most {self.params.limit - 1:#x}, about {float(self.bounds[0]):.6g} p"),
         ]
 
     def corners(self) -> list[tuple[int, int]]:
-        """Those of the folds; the largest and the least differences of digits and of words."""
-        n, b, above = self.params.n, self.params.digit, self.params.above
-        mask, steps = (1 << b) - 1, ((1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 0, 1), (0, 0, 1, 1))
-        edges = []
-        for words, digits in pairs_of(steps, repeat=2):
-            low = join((mask * (one ^ two) for one in words for two in digits), b)
-            # with the highest digit too, or with all bits above the digits
-            edges += [low, ((1 << above) - 1 << n) + low if above else (1 << n) + low % (1 << n - b)]
-        others = [*zip(edges, edges, strict=True), *zip(edges, edges[::-1], strict=True)]
-        return list(dict.fromkeys([*super().corners(), *others]))
+        """Those of the folds and of the product."""
+        return list(dict.fromkeys([*super().corners(), *corners(self.params)]))
 
 
-class Machine(pseudo_mersenne.Machine):
-    """The product and the folds, with the multiplier interface. The words are read from the ports."""
+class WordsMachine(pseudo_mersenne.Machine):
+    """The product on two levels, with the multiplier interface; abstract. The words are read from the ports."""
 
     _params: TwoLevelParams
+    _product: TwoLevelWords
 
     def read_in(self, operand: int, bit: int) -> tuple[int, int]:
         if self._params.above and bit >= self._params.n:
@@ -315,12 +345,6 @@ class Machine(pseudo_mersenne.Machine):
 
     def _feed(self, m: Module, control: Control) -> None:
         """The product reads the ports."""
-
-    def product(self, m: Module, control: Control) -> tuple[Value, Value]:
-        strobes: Callable[..., Value] = control.any
-        p = self._params
-        self._product = TwoLevelProduct(m, self.i_a, self.i_b, p.digit, strobes, p.start, p.above)
-        return self._product.low, self._product.high
 
     def product_register(self, operation: Operation) -> Any:
         made = self._product
@@ -333,13 +357,29 @@ class Machine(pseudo_mersenne.Machine):
                 return made.columns[k]
             case Operation(Kind.WORD):
                 return made.word
-            case Operation(Kind.HALF):
-                return made.halves
             case Operation(Kind.ABOVE):
                 return made.above
-            case Operation(Kind.SUM):
-                return [made.low, made.high]
         raise AssertionError(operation)
+
+
+class Machine(WordsMachine):
+    """The product and the folds."""
+
+    _product: TwoLevelProduct
+
+    def product(self, m: Module, control: Control) -> tuple[Value, Value]:
+        strobes: Callable[..., Value] = control.any
+        p = self._params
+        self._product = TwoLevelProduct(m, self.i_a, self.i_b, p.digit, strobes, p.start, p.above)
+        return self._product.low, self._product.high
+
+    def product_register(self, operation: Operation) -> Any:
+        match operation:
+            case Operation(Kind.HALF):
+                return self._product.halves
+            case Operation(Kind.SUM):
+                return [self._product.low, self._product.high]
+        return super().product_register(operation)
 
 
 def digit_bits(k: int) -> int:
@@ -374,6 +414,12 @@ def fit(p: int, *, spare: int) -> TwoLevel:
     return TwoLevel(p, params, {"spare": spare})
 
 
+SPARE = Setting(
+    "spare", int, 0, "bits of operands above those of p at least: room for sums", least=0,
+    most=COUNT**2 * DIGIT_MIN + ABOVE_MOST - BITS_MIN,
+    depends=f"room in the digits of p, and {ABOVE_MOST} bits more", limits=lambda p, _: (0, room(p)), room=True,
+)  # fmt: skip
+"""The setting of designs with the product on two levels."""
 DESIGNS = (
     Design(
         name="karatsuba-two-level", page="karatsuba-two-level",
@@ -385,14 +431,7 @@ DESIGNS = (
             "Soviet Physics Doklady 7; report", 1963, "array, order of the pairs and folds are ours",
         ),
         needs=f"p = 2^k - c of {BITS_MIN} to {BITS_MAX} bits with c of less than about 7/16 of them, few signed digits",
-        settings=(
-            Setting(
-                "spare", int, 0, "bits of operands above those of p at least: room for sums", least=0,
-                most=COUNT**2 * DIGIT_MIN + ABOVE_MOST - BITS_MIN,
-                depends=f"room in the digits of p, and {ABOVE_MOST} bits more", limits=lambda p, _: (0, room(p)),
-                room=True,
-            ),
-        ),
+        settings=(SPARE,),
         solve=fit,
     ),
 )  # fmt: skip

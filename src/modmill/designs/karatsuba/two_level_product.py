@@ -89,15 +89,16 @@ def column_bits(digit: int) -> int:
     return (COUNT**2 * most**2 + 2 * most).bit_length()
 
 
-class TwoLevelProduct:
+class TwoLevelWords:
     """The words of the product of the numbers ``x`` and ``y``, which stand from cycle ``start`` - 1 to ``start`` + 8.
 
     ``digit``: bits of a digit. ``above``: bits of operands above their words; without such bits the highest digit is at
-    most 2^digit. ``at``: returns a registered strobe of the given cycles, modulo the interval. ``low``, ``high``:
-    halves j of the lower four words of the product and of what is above them, in cycle ``start`` + `folding` + j; the
-    highest half has all remaining bits. Cost: ten blocks; for each operand two multiplexers of a number's words and ten
-    adders of a digit, 30 adders of a column; two memories of four words; `TopBits`.
+    most 2^digit. ``at``: returns a registered strobe of the given cycles, modulo the interval. Cost: ten blocks; for
+    each operand two multiplexers of a number's words and ten adders of a digit, 30 adders of a column.
     """
+
+    above: Value
+    """Halves of what the bits above the words add, if operands have such bits."""
 
     def __init__(
         self, m: Module, x: Value, y: Value, digit: int, at: Callable[..., Value], start: int, above: int
@@ -106,7 +107,7 @@ class TwoLevelProduct:
         self._above, bits = above, digit * COUNT**2
         self._adders = 0
         self._at = lambda *cycles: at(*(start + c for c in cycles))
-        tops = [number[bits:] for number in (x, y)]
+        self._tops = [number[bits:] for number in (x, y)]
         if above:
             x, y = x[:bits], y[:bits]
         self._first: list[Value] = []
@@ -120,15 +121,6 @@ class TwoLevelProduct:
         self.columns = [self._lane(k, w[k], w[COUNT + k] if k < COUNT - 1 else None) for k in range(COUNT)]
         self.word = self._resolved()
         """The lower and the upper half of the word; the upper one with a bit more."""
-        self.low, self.high = self.halves = self._halves()
-        """``halves``: half j of the lower words and of the higher ones in cycle `halved` + j; zero behind them."""
-        if above:
-            times: dict[str, Any] = {"at": self._at, "taken": halved()}
-            self.above = TopBits(
-                m, self._first, tops, 2 * digit, COUNT, interval=INTERVAL, place=self._place, **times
-            ).half
-            both = WithTopBits(m, self.low, self.high, self.above, 2 * digit, 2 * COUNT, **times)
-            self.low, self.high = both.low, both.high
 
     # ---- operands and products
 
@@ -300,6 +292,27 @@ class TwoLevelProduct:
         m.d.comb += sum_.eq(upper_later + between)
         m.d.sync += out.eq(Cat(sum_[:-1], (sum_[-1] & at(COLUMNS[-1] + 1)) | top))
         return [later(m, lower_later, "lower_half"), out]
+
+
+class TwoLevelProduct(TwoLevelWords):
+    """``low``, ``high``: halves j of the lower four words of the product and of what is above them, in cycle ``start``
+    + `folding` + j; the highest half has all remaining bits. Cost beyond the words: two memories of four words;
+    `TopBits`.
+    """
+
+    def __init__(
+        self, m: Module, x: Value, y: Value, digit: int, at: Callable[..., Value], start: int, above: int
+    ) -> None:
+        super().__init__(m, x, y, digit, at, start, above)
+        self.low, self.high = self.halves = self._halves()
+        """``halves``: half j of the lower words and of the higher ones in cycle `halved` + j; zero behind them."""
+        if above:
+            times: dict[str, Any] = {"at": self._at, "taken": halved()}
+            self.above = TopBits(
+                m, self._first, self._tops, 2 * digit, COUNT, interval=INTERVAL, place=self._place, **times
+            ).half
+            both = WithTopBits(m, self.low, self.high, self.above, 2 * digit, 2 * COUNT, **times)
+            self.low, self.high = both.low, both.high
 
     def _halves(self) -> list[Value]:
         m, half = self._m, 2 * self._digit
