@@ -94,7 +94,7 @@ class DigitQuotient:
     def _digits(self, term: Term, depth: int, name: str) -> tuple[Value | None, Value]:
         """The digits of Q 2^e for positions k and n + k, ``depth`` cycles before those of the sums; None: all are zero.
 
-        Position k takes digit k - a of Q, a = floor(e / 17), and the highest bits of the digit before it. The digits of
+        Position k takes digit k - a of Q, a = floor(e / h), and the highest bits of the digit before it. The digits of
         two products follow each other: those of this one belong to positions k >= a and n + k <= n + a.
         """
         m, n, bits, at = self._m, self._positions.count, self._positions.bits, self._at
