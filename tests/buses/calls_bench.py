@@ -303,7 +303,8 @@ class Calls(_Library):
 
     def __init__(self, core, library, bus):
         c = core.calls
-        super().__init__(core, library, bus, [("loaded", ctypes.c_int), ("blind", c.words), ("words", c.job_words)])
+        blind = [] if c.draws else [("blind", c.words)]
+        super().__init__(core, library, bus, [("loaded", ctypes.c_int), *blind, ("words", c.job_words)])
 
     def many(self, operation, runs):
         """(error, results of the call for many runs)."""

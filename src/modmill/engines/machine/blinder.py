@@ -3,11 +3,16 @@
 """Blinding in front of a coprocessor: plain secret scalars come in, digits of blinded ones go to the machine.
 
     message in           command, then for each thread: k, the flag of its order, its numbers
-    words to the machine command, then for each thread: the digits of k' = k + r N, its numbers
+    words to the machine command, then for each thread: the digits of k' = k + r N, b, its numbers
 
 r has ``bits`` random bits from the port of `RandomPort`, new ones for each thread of each job. N is a multiple of the
 order of the point, so k' P = k P. A ladder takes points of two curves, which have different orders: there the lowest
 bit of a word behind k, the flag, chooses the order. SETUP and jobs without a secret scalar pass unchanged.
+
+b is the random factor of the projective coordinates, the first number of each program with a secret scalar. It is
+odd, so never 0, and has ``factor_bits`` bits, one less than p, so that it is below p; its other bits are random.
+Without ``factor_bits`` a message has this factor among its numbers. If there is no other number, a word of any value
+is in the place of the numbers: so each message has a word that the block takes after b.
 
 For each thread, in cycles that depend on no number if random words are there when they are wanted:
 
@@ -17,10 +22,12 @@ For each thread, in cycles that depend on no number if random words are there wh
                       of k, and of the constant of the recoding (`serial`), added with carries, into a
                       memory; a ladder stores differences of neighbouring bits
     digits            each word of digits is gathered bit by bit, then sent
+    b                 each word of it is taken from the port, then sent
     numbers           pass
 
 The sums and the digits of a program are rows of one table, in this order: the bits of the orders and of the constants,
-or the place of a bit. A word of digits has PACK rows. r and the partial product are cleared after the sum.
+or the place of a bit. A word of digits has PACK rows. r and the partial product are cleared after the sum, and the
+last word of b after it is given.
 
 An alarm, of a health test or because no random word comes, lasts until the reset; then nothing enters the machine.
 """
@@ -31,7 +38,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -47,13 +54,15 @@ from modmill.rtl.delay import later
 @dataclass(frozen=True)
 class Blinding:
     """What a `Blinder` does. ``bits``: of r. ``scalar_bits``: of k. ``orders``: the multiples N, one or two.
-    ``recodings``: of each program the recoding of its secret scalar, None if it passes. ``tests``: of random words."""
+    ``recodings``: of each program the recoding of its secret scalar, None if it passes. ``tests``: of random words.
+    ``factor_bits``: of b, 0 if messages have b."""
 
     bits: int
     scalar_bits: int
     orders: tuple[int, ...]
     recodings: tuple[Serial | None, ...]
     tests: HealthTests
+    factor_bits: int = 0
 
     def scalar_words(self, word: int) -> int:
         """Number of words of k, for words of ``word`` bits."""
@@ -73,6 +82,21 @@ class Blinding:
     def random_words(self) -> int:
         """Number of random words for each scalar."""
         return -(-self.bits // RANDOM_WORD)
+
+    def factor_words(self, layout: MicrocodeLayout) -> int:
+        """Number of random words for each b."""
+        return -(-self.factor_bits // layout.word) * -(-layout.word // RANDOM_WORD)
+
+    def number_words(self, program: int, layout: MicrocodeLayout) -> int:
+        """Words of the numbers of a thread, of a message to the blinder; 1 if it has none."""
+        if self.alone(program, layout):
+            return 1
+        drawn = bool(self.factor_bits and self.recodings[program])
+        return (len(layout.programs[program].inputs) - drawn) * layout.number_words
+
+    def alone(self, program: int, layout: MicrocodeLayout) -> bool:
+        """Whether a program has no number but b. Then a message has a word, of any value, in place of the numbers."""
+        return bool(self.factor_bits and self.recodings[program]) and len(layout.programs[program].inputs) == 1
 
     @property
     def length(self) -> int:
@@ -95,7 +119,9 @@ class Blinding:
         recoding = self.recodings[program]
         if recoding is None:
             return 0
-        return layout.threads * (recoding.length + layout.digit_words(program) * (PACK + 6) + 16 + self.random_words)
+        given = (layout.number_words + self.factor_words(layout)) * 4 if self.factor_bits else 0
+        sent = layout.digit_words(program) * (PACK + 6)
+        return layout.threads * (recoding.length + sent + 16 + self.random_words + given)
 
 
 class _Table:
@@ -122,7 +148,7 @@ class Blinder(wiring.Component):
     """The block in front of a machine of a ``layout``: stream ``i`` as above, ``c`` to the machine, and random words.
 
     ``setup``: number of words of SETUP. Words that pass do so in the same cycle.
-    Cost on ECP5 in an engine for P-256 with 64 bits of r: 755 LUTs, 426 registers, a block RAM.
+    Cost on ECP5 in an engine for P-256 with 64 bits of r: COSTLUTS LUTs, COSTFF registers, a block RAM.
     Latency: 0 cycles of words that pass.
     """
 
@@ -168,12 +194,14 @@ class _States:
         self.table = table = _Table(blinding, layout)
         self.program = Signal(range(max(2, len(blinding.recodings))), name="program", reset_less=True)
         self.setup = Signal(name="is_setup", reset_less=True)
+        self.parts = -(-layout.word // RANDOM_WORD)  # random words that fill a word
         self.secret = ~self.setup & self._of_program([int(bool(recoding)) for recoding in blinding.recodings])
-        self.numbers = [len(p.inputs) * layout.number_words for p in layout.programs]
+        self.numbers = [blinding.number_words(k, layout) for k in range(len(layout.programs))]
         most = max(of._setup, *(layout.threads * (layout.digit_words(k) + n) for k, n in enumerate(self.numbers)))
         self.left = Signal(range(max(most, blinding.length) + 1), name="left", reset_less=True)
         self.thread = Signal(range(max(2, layout.threads)), name="thread", reset_less=True)
         self.at = Signal(range(len(table.rows) + 1), name="at", reset_less=True)
+        self.last_thread = later(m, self.thread == layout.threads - 1, "last_thread")
         self.summing, self.clear = Signal(name="summing"), Signal(name="clear")
         m.submodules.table = rows = memory.Memory(shape=table.width, depth=len(table.rows), init=table.rows)
         read = rows.read_port()
@@ -210,11 +238,11 @@ class _States:
     def _factor(self) -> None:
         """r, and the bits of r N in turn: ``product``."""
         m, blinding = self.m, self.blinding
-        size = blinding.random_words * RANDOM_WORD
+        size = max(blinding.random_words, self.parts) * RANDOM_WORD
         words, part = Signal(size, name="factor", reset_less=True), Signal(blinding.bits, name="part")
         with m.If(self.port.there):
             m.d.sync += words.eq(Cat(words, self.port.word)[RANDOM_WORD:])
-        self.factor = words[: blinding.bits]
+        self.words, self.factor = words, words[-blinding.random_words * RANDOM_WORD :][: blinding.bits]
         self.flag = Signal(name="flag", reset_less=True)
         order = Mux(self.flag, self.row[1], self.row[0]) if blinding.flagged else self.row[0]
         total = Signal(blinding.bits + 1, name="total")
@@ -272,6 +300,8 @@ class _States:
             self._take()
             self._add()
             self._give()
+            if self.blinding.factor_bits:
+                self._draw()
             self._pass()
 
     def _command(self) -> None:
@@ -358,23 +388,69 @@ class _States:
                 m.d.sync += left.eq(left - 1)
                 m.next = "GATHER"
                 with m.If(left == 1):
-                    m.d.sync += left.eq(self._of_program(self.numbers))
-                    m.next = "PASS"
+                    if self.blinding.factor_bits:
+                        m.d.sync += left.eq(self.layout.number_words)
+                        m.next = "DRAW"
+                    else:
+                        m.d.sync += left.eq(self._of_program(self.numbers))
+                        m.next = "PASS"
 
     def _pass(self) -> None:
         """The numbers of a thread pass, or all that is left of a message without secret scalars."""
         m, left = self.m, self.left
-        last = later(m, self.thread == self.layout.threads - 1, "last_thread")
         again = later(m, self.secret, "secret_program")
         with m.State("PASS"):
             m.d.comb += self.of._passing.eq(1)
             with m.If(self.entered):
                 m.d.sync += left.eq(left - 1)
                 with m.If(left == 1):
-                    m.d.sync += [self.thread.eq(self.thread + 1), self.place.eq(0)]
-                    m.next = "COMMAND"
-                    with m.If(again & ~last):
-                        m.next = "SCALAR"
+                    self._next_thread(again)
+
+    def _next_thread(self, secret: Value) -> None:
+        """After the last word of a thread: the next message, or the scalar of the next thread."""
+        m = self.m
+        m.d.sync += [self.thread.eq(self.thread + 1), self.place.eq(0)]
+        m.next = "COMMAND"
+        with m.If(secret & ~self.last_thread):
+            m.next = "SCALAR"
+
+    def _draw(self) -> None:
+        """The words of b, each from new random words; those beyond its bits are 0."""
+        m, left, count = self.m, self.left, self.layout.number_words
+        unfilled = count - -(-self.blinding.factor_bits // self.layout.word)
+        drawn = Signal(range(max(2, self.parts)), name="drawn_words")
+        alone = [self.blinding.alone(k, self.layout) for k in range(len(self.numbers))]
+        none = later(m, self._of_program(alone), "no_numbers")
+        with m.State("DRAW"):
+            m.d.comb += self.port.take.eq(1)
+            with m.If(self.port.there):
+                m.d.sync += drawn.eq(drawn + 1)
+                with m.If(drawn == self.parts - 1):
+                    m.d.sync += drawn.eq(0)
+                    m.next = "FACTOR"
+        ends = [self.blinding.factor_bits - (count - at) * self.layout.word for at in range(count + 1)]
+        masks = [(1 << max(0, min(self.layout.word, bits))) - 1 for bits in ends]  # by the words that are left
+        word = self.words[-self.parts * RANDOM_WORD :][: self.layout.word] & chosen(left, masks) | (left == count)
+        with m.State("FACTOR"):
+            m.d.comb += [self.of._giving.eq(1), self.of.c_data.eq(word)]
+            with m.If(self.of.c_valid & self.of.c_ready):
+                m.d.sync += left.eq(left - 1)
+                m.next = "DRAW"
+                if unfilled:
+                    with m.If(left <= 1 + unfilled):
+                        m.next = "FACTOR"
+                with m.If(left == 1):
+                    m.d.comb += self.clear.eq(1)
+                    m.d.sync += left.eq(self._of_program(self.numbers))
+                    m.next = "PASS"
+                    if any(alone):
+                        with m.If(none):
+                            m.next = "DROP"
+        if any(alone):
+            with m.State("DROP"):
+                m.d.comb += self.of._taking.eq(1)
+                with m.If(self.entered):
+                    self._next_thread(Const(1))
 
 
 class BlindedCoprocessor(wiring.Component):
@@ -390,8 +466,9 @@ class BlindedCoprocessor(wiring.Component):
         super().__init__({**members, **PORTS, ALARM: Out(1)})
 
     def cycles(self, program: int, passes: int | None = None) -> int:
-        """Cycles from the last word of a job to the first word of its results."""
-        return self.inside.cycles(program, passes)
+        """Cycles from the last word of a job to the first word of its results. A word in place of numbers is taken a
+        cycle after the last word of b."""
+        return self.inside.cycles(program, passes) - self.blinding.alone(program, self.layout)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

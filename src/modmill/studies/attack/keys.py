@@ -145,7 +145,9 @@ def _multiples(
             f"the scalars of this engine have {core.scalar_bits} bits, which leaves {max(0, room)} for --blind-scalar, "
             f"not {blind_scalar}; ecc build --blind BITS makes room"
         )
-
+    inside = bool(core.drawn(core.number(chosen)))
+    if blind_coordinates and inside:
+        raise UnsupportedError("this engine draws the random factor of coordinates itself: no --blind-coordinates")
     if point and chosen == "multiply-base":
         raise UnsupportedError("multiply-base has no point of its own: --fixed point needs multiply or ladder")
 
@@ -169,7 +171,7 @@ def _multiples(
         return _case(made, made.message(chosen, engine.noted), setup)
 
     about = {**({"blind_scalar": blind_scalar} if blind_scalar else {}),
-             **({"blind_coordinates": True} if blind_coordinates else {}),
+             **({"blind_coordinates": "inside" if inside else True} if blind_coordinates or inside else {}),
              **({"fixed": "point"} if point else {}), **({"random_bases": True} if random_bases else {})}  # fmt: skip
     setup = core.setup(core.modulus(chosen))
     return _engine(
