@@ -50,7 +50,7 @@ OF_PUBLIC = "public"
 
 _RSA = {
     "method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False, "check_result": False,
-    "parity": False, "fixed_addresses": False, "public_exponent": PUBLIC,
+    "parity": False, "fixed_addresses": False, "public_exponent": PUBLIC, "random_blind": 0, "random_entropy": 32,
 }  # fmt: skip
 _ECC = {
     "sums": 3, "word": 32, "lockstep": False, "check_result": False, "parity": False, "fixed_addresses": False,

@@ -21,7 +21,6 @@ from modmill.cores.ecc.page import describe, page, restored
 from modmill.cores.ecc.samples import jobs
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
-from modmill.engines.ecc.blinding import BLIND as BLINDS
 from modmill.engines.ecc.blinding import Run, both_orders, on_twist, scalar_bits
 from modmill.engines.ecc.order_engine import order_operations, order_program
 from modmill.engines.ecc.point_engine import OPERATIONS, SECRET, Shape, point_program
@@ -30,7 +29,7 @@ from modmill.engines.ecc.recoding import Without
 from modmill.engines.ecc.serial import serial
 from modmill.engines.machine.blinder import Blinding
 from modmill.engines.machine.layout import MicrocodeLayout, words_of
-from modmill.engines.machine.random_port import RANDOM_WORD, HealthTests
+from modmill.engines.machine.random_port import HealthTests
 from modmill.engines.machine.timing import SlotTiming, busy_threads, unit
 from modmill.engines.microcode.assembly import Assembled, assemble
 from modmill.engines.microcode.field_program import Domain
@@ -64,12 +63,11 @@ class EccCore(BuiltEngine):
 
     ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number of sums in an instruction.
     ``order``: whether it also has the operations modulo n for the curve's signatures (`order_engine`); SETUP then loads
-    n. ``random_blind``: bits of the random multiple of the order that the engine adds to each secret scalar, from its
-    port for random words; 0: none, and no port. If its numbers are binary, it then draws the random factor of the
-    coordinates, too. ``random_entropy``: least entropy of such a word in bits, for its health tests. Other options as
-    in `BuiltEngine`. Raises UnsupportedError for a design that is fitted to another modulus, for an unknown operation,
-    for ``order`` if the curve has no signatures or the design cannot load n, and for ``random_blind`` without a secret
-    scalar or if ``bits`` are too few for it.
+    n. With ``random_blind`` the engine adds a random multiple of the order of so many bits to each secret scalar, and
+    draws the random factor of the coordinates, too, if its numbers are binary. Other options as in `BuiltEngine`.
+    Raises UnsupportedError for a design that is fitted to another modulus, for an unknown operation, for ``order`` if
+    the curve has no signatures or the design cannot load n, and for ``random_blind`` without a secret scalar or if
+    ``bits`` are too few for it.
     """
 
     top: str = "ecc"
@@ -78,11 +76,10 @@ class EccCore(BuiltEngine):
     shape: Shape = field(default_factory=Shape)
     sums: int = SUMS
     order: bool = False
-    random_blind: int = 0
-    random_entropy: int = RANDOM_WORD
 
     STEM = "ecc"
     KIND = "curve"
+    BLINDED = "the blinding of a scalar"
 
     def __post_init__(self) -> None:
         if self.fitted.p != self.curve.p:
@@ -97,11 +94,6 @@ class EccCore(BuiltEngine):
         self._require_room()
 
     def _require_room(self) -> None:
-        HealthTests(self.random_entropy)
-        if self.random_blind not in BLINDS:
-            raise UnsupportedError(
-                f"the blinding of a scalar has {BLINDS[0]} to {BLINDS[-1]} bits, not {self.random_blind}"
-            )
         if not self.random_blind:
             return
         if not set(SECRET) & set(self.operations):
@@ -304,12 +296,6 @@ class EccCore(BuiltEngine):
             "cores": self.cores, **({"order": True} if self.order else {}),
             **self.behind, **self.protection, **self.from_port,
         }  # fmt: skip
-
-    @property
-    def from_port(self) -> dict[str, int]:
-        """The options of blinding inside; nothing without it."""
-        own = {"random_blind": self.random_blind, "random_entropy": self.random_entropy}
-        return own if self.random_blind else {}
 
     def about(self) -> dict[str, Any]:
         return {"curve": self.curve.title, **super().about()}

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modmill.cores.engine_files import sheet_head, waiting
-from modmill.engines.machine.random_port import FALSE_ALARM, RANDOM_WORD, WAIT, WINDOW, HealthTests
+from modmill.cores.engine_files import health, sheet_head, waiting
+from modmill.engines.machine.random_port import RANDOM_WORD
 from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.curves.named import CURVES, PAIRING_CURVES, find_curve
 
@@ -100,7 +100,7 @@ def _blinded(record: Mapping[str, Any]) -> str:
     names, words = " and ".join(f"`{p['operation']}`" for p in secret), secret[0]["scalar_words"]
     ladder = record["curve"]["form"] == "montgomery"
     flag = "; then a word that is 1 if the point is on the twist, else 0" if ladder else ""
-    tests, taken = HealthTests(options["random_entropy"]), -(-blind // RANDOM_WORD)
+    tests, taken = health(options["random_entropy"]).replace("\n", "\n  "), -(-blind // RANDOM_WORD)
     bits, word = int(record["curve"]["p"], 16).bit_length() - 1, options["word"]
     drawn = f"""multiplies the projective coordinates
   by an odd random number of {bits} bits, from {-(-bits // word) * -(-word // RANDOM_WORD)} words of the port."""
@@ -110,8 +110,5 @@ def _blinded(record: Mapping[str, Any]) -> str:
     alone = "; `multiply-base`: then a word of any value" if any(not p["inputs"] for p in secret) else ""
     return f"""- {names}: in place of digits the scalar itself, in {words} words{flag}{alone}. The engine adds a random
   multiple of the order of the point, of {blind} bits from {taken} words of its port for each thread, and {factor}
-  `o_alarm` rises if {tests.repetition} of these words in a row are equal, if {tests.proportion} of {WINDOW} are equal
-  to the first one, itself included (SP 800-90B, 4.4.1 and 4.4.2, for words of {tests.entropy} bits of entropy; false
-  alarms have a probability of at most 2^-{FALSE_ALARM}), and if no word comes for {WAIT:,} cycles. Then no word enters
-  any more.
+  {tests}
 """
