@@ -100,7 +100,7 @@ def test_its_files_say_what_it_does(folder):
     assert "`multiply-base`: then a word of any value. The engine adds" in sheet
     assert "by an odd random number of 7 bits, from 1 words of the port." in sheet
     assert record["programs"][0]["inputs"] == [] and record["programs"][0]["drawn"] == ["blind"]
-    assert "3 of these words in a row are equal, if 3 of 512" in sheet and "for 65,536 cycles" in sheet
+    assert "3 of these words in a row are equal, if 3 of\n  512" in sheet and "for 65,536 cycles" in sheet
     assert "the front\npasses them on" in sheet
     (job,) = (m for m in json.loads((folder / "vectors.json").read_text())["messages"][1:2])
     assert job["in"][1] == job["runs"][0]["scalars"][0]

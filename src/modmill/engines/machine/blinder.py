@@ -164,8 +164,8 @@ class Blinder(wiring.Component):
     """The block in front of a machine of a ``layout``: stream ``i`` as above, ``c`` to the machine, and random words.
 
     ``setup``: number of words of SETUP. Words that pass do so in the same cycle.
-    Cost on ECP5 in an engine for P-256 with 64 bits of r: 813 LUTs, 429 registers, a block RAM.
-    Latency: 0 cycles of words that pass.
+    Cost on ECP5 in an engine for P-256 with 64 bits of r: 813 LUTs, 429 registers, a block RAM; for
+    powers by 512 bits 747 LUTs, 471 registers, 2 block RAMs. Latency: 0 cycles of words that pass.
     """
 
     def __init__(self, blinding: Blinding, layout: MicrocodeLayout, setup: int) -> None:
