@@ -218,6 +218,11 @@ class PowerStandIn(_Front):
         """The powers of a job."""
         lay, program = self.core.layout, self.core.layout.powers[command - 1].program
         (passes, size), found = words[:2], []
+        if command == 1 and self.core.blinding:  # here by nothing, which the powers do not show
+            assert 1 <= passes <= lay.digit_words(0) and size == self.core.blinding.scalar_words(32)
+            each = size + lay.number_words
+            parts = [words[at : at + each] for at in range(2, len(words), each)]
+            return [pow(number(part[size:]), number(part[:size]), self.loaded) for part in parts]
         assert passes or not size
         count = sum(i.advance for i in program.loop) * passes + 1 if size else 0
         each = size + lay.number_words
@@ -303,7 +308,8 @@ class Calls(_Library):
 
     def __init__(self, core, library, bus):
         c = core.calls
-        super().__init__(core, library, bus, [("loaded", ctypes.c_int), ("blind", c.words), ("words", c.job_words)])
+        blind = [] if c.draws else [("blind", c.words)]
+        super().__init__(core, library, bus, [("loaded", ctypes.c_int), *blind, ("words", c.job_words)])
 
     def many(self, operation, runs):
         """(error, results of the call for many runs)."""

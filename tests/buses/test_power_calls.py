@@ -41,6 +41,8 @@ ENGINES = {
     "short": ("tenca-koc", 65, {"bits": 40, "window": 1}),
     "tiny": ("montgomery-array", 6, {"bits": 8, "threads": 1}),
     "montgomery": ("montgomery-array", 61, {"bits": 61, "io": "montgomery"}),
+    "inside": ("montgomery-array", 61, {"random_blind": 40, "window": 3, "threads": 2}),
+    "inside-ladder": ("iddmm", 64, {"random_blind": 7, "method": "ladder", "public_exponent": 3}),
 }
 _MADE: dict = {}
 
@@ -128,9 +130,7 @@ def test_messages_have_the_words_of_python(powers):
             for at in range(0, len(runs), threads):
                 batch = runs[at : at + threads]
                 batch += batch[-1:] * (threads - len(batch))
-                wanted.append(
-                    core.layout.power_job(1 if length is None else 0, batch, 17 if length is None else length)
-                )
+                wanted.append(core.job(1 if length is None else 0, batch, 17 if length is None else length))
             assert front.messages == wanted
 
 
@@ -272,7 +272,7 @@ def test_engines_of_any_shape(seed, tmp_path):
         assert powers.powers(modulus, runs, length) == (0, [pow(*run, p) for run in runs])
         assert powers.powers(modulus, runs) == (0, [pow(base, PUBLIC, p) for base, _ in runs])
     if powers.c.rsa and powers.c.bits >= 16:
-        e = powers.c.checked_by or 5
+        e = powers.c.inverts or 5
         numbers = key(powers.c.bits, rnd, e)
         powers.bus.moduli = [numbers["p"], numbers["q"]]
         error, made = powers.key(numbers)

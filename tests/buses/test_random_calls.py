@@ -18,7 +18,7 @@ ALL = ("multiply", "multiply-base", "multiply-two")
 
 
 class PlainStandIn(StandIn):
-    """A front of an engine that blinds inside: here by nothing, which the results do not show."""
+    """A front of an engine that blinds inside: here by nothing, which the results do not show; the factor is 1."""
 
     def run(self, number, held, words):
         made, lay = self.core.blinding, self.core.layout
@@ -26,7 +26,9 @@ class PlainStandIn(StandIn):
             return super().run(number, held, words)
         size, front = made.scalar_words(32), made.extra_words(number, lay)
         k = sum(w << 32 * i for i, w in enumerate(words[:size]))
-        return super().run(number, held, [*lay.pack(number, held.made.digits(k)), *words[front:]])
+        numbers = [] if made.alone(number, lay) else words[front:]
+        one = lay.number(1) if made.factor_bits else []
+        return super().run(number, held, [*lay.pack(number, held.made.digits(k)), *one, *numbers])
 
 
 CASES = [

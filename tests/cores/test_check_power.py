@@ -183,9 +183,9 @@ def test_rsa_on_a_checked_engine(checking, tmp_path):
         pairs = [(x % p, d % (p - 1) + r * (p - 1)) for x, r in ((5, 0), (n - 1, 7), (n // 3, 65535))]
         assert machine.secret(p, pairs, 80) == [pow(*pair, p) for pair in pairs]
         assert machine.secret(p, [(5, d % (p - 1) ^ 1)], 80) == [0]
-        with pytest.raises(UnsupportedError, match=r"built with --check-result.*an engine without it"):
+        with pytest.raises(UnsupportedError, match=r"built with --check-result.*an engine without them"):
             probable_prime(machine, p, 2, lambda n: n // 2)
-    with pytest.raises(UnsupportedError, match="by the public exponent 65537; the key has 3"):
+    with pytest.raises(UnsupportedError, match="for keys with the public exponent 65537; the key has 3"):
         Rsa(stored).private(Small(n, 3, d, p, q), [5])
     rsa = Rsa(stored, blind_exponent=16, below=random.Random(1).randrange)
     assert rsa.private(Small(n, PUBLIC, d, p, q), [5, n - 1]) == [pow(5, d, n), pow(n - 1, d, n)]

@@ -96,8 +96,11 @@ def test_its_files_say_what_it_does(folder):
     assert record["ports"]["random_data"] == {"direction": "in", "width": 32}
     assert record["ports"]["o_alarm"] == {"direction": "out", "width": 1}
     sheet = (folder / "README.md").read_text()
-    assert "`multiply-base`: in place of digits the scalar itself, in 1 words. The engine adds" in sheet
-    assert "3 of these words in a row are equal, if 3 of 512" in sheet and "for 65,536 cycles" in sheet
+    assert "`multiply-base`: in place of digits the scalar itself, in 1 words" in sheet
+    assert "`multiply-base`: then a word of any value. The engine adds" in sheet
+    assert "by an odd random number of 7 bits, from 1 words of the port." in sheet
+    assert record["programs"][0]["inputs"] == [] and record["programs"][0]["drawn"] == ["blind"]
+    assert "3 of these words in a row are equal, if 3 of\n  512" in sheet and "for 65,536 cycles" in sheet
     assert "the front\npasses them on" in sheet
     (job,) = (m for m in json.loads((folder / "vectors.json").read_text())["messages"][1:2])
     assert job["in"][1] == job["runs"][0]["scalars"][0]
@@ -183,6 +186,8 @@ def test_host_and_exact_engines():
     assert exact.multiply([5], [P]) == [CURVE.multiply(5, P)]
     with pytest.raises(UnsupportedError, match=f"at most {CURVE.n.bit_length()} bits"):
         Ecc(RtlPointEngine(core), blind_scalar=8).multiply_base([3])
+    with pytest.raises(UnsupportedError, match="draws the random factor of coordinates itself"):
+        Ecc(RtlPointEngine(core), blind_coordinates=True, below=lambda n: n - 1).multiply_base([3])
     with pytest.raises(UnsupportedError, match=r"must be in \[0, 2\^"):
         core.job("multiply-base", [((1 << core.scalar_bits,), {})])
 

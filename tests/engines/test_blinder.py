@@ -83,15 +83,29 @@ def wanted(core, messages, taken):
             continue
         found.append(message[0])
         size, front = made.scalar_words(core.word), made.extra_words(number, lay)
-        each = front + len(lay.programs[number].inputs) * lay.number_words
+        each = front + made.number_words(number, lay)
         for at in range(1, len(message), each):
             part = message[at : at + each]
             k = sum(x << core.word * i for i, x in enumerate(part[:size]))
             r = sum(next(words) << 32 * i for i in range(made.random_words)) % (1 << made.bits)
             order = made.orders[part[size] if made.flagged else 0]
-            found += [*lay.pack(number, core.held[number].made.digits(k + r * order)), *part[front:]]
+            found += lay.pack(number, core.held[number].made.digits(k + r * order))
+            if made.factor_bits:
+                found += factor(core, [next(words) for _ in range(made.factor_words(lay))])
+            found += [] if made.alone(number, lay) else part[front:]
     assert next(words, None) is None
     return found
+
+
+def factor(core, taken):
+    """The words of the random factor of coordinates from these random words, which is in [1, p)."""
+    word, each = core.word, -(-core.word // 32)
+    parts = [taken[k : k + each] for k in range(0, len(taken), each)]
+    tops = [sum(x << 32 * k for k, x in enumerate(part)) for part in parts]
+    b = sum((top & (1 << word) - 1) << word * k for k, top in enumerate(tops))
+    b = b % (1 << core.curve.p.bit_length() - 1) | 1
+    assert 0 < b < core.curve.p  # never 0
+    return core.layout.number(b)
 
 
 def messages_of(core, jobs=2):
@@ -118,7 +132,8 @@ def test_the_machine_gets_the_digits_of_blinded_scalars(curve, options):
     for pauses in (0.0, 0.4)[len(core.jobs) > 1 :]:
         out, taken, _ = passed(core, messages, pauses=pauses)
         secret = sum(core.layout.threads for m in messages[1:] if core.jobs[m[0] - 1] in SECRET)
-        assert len(taken) == secret * core.blinding.random_words
+        each = core.blinding.random_words + core.blinding.factor_words(core.layout)
+        assert len(taken) == secret * each > secret * core.blinding.random_words
         assert out == wanted(core, messages, taken)
 
 
@@ -128,6 +143,19 @@ def test_the_cases_have_every_recoding_and_both_constants():
     assert kinds == {Signed, Comb, Odd, Gray}
     assert [core.blinding.by_parity for core in made] == [False, True, False]
     assert [core.blinding.flagged for core in made] == [False, False, True]
+
+
+def test_the_random_factor_has_every_odd_value():
+    """All that fit its bits, and no others."""
+    core = core_of(weierstrass(31, -3), operations=("multiply-base",), random_blind=1, threads=8)
+    size = core.layout.number_words
+    jobs = [core.message("multiply-base", core.vector_jobs("multiply-base")[0]).words] * 12
+    out, _, _ = passed(core, [core.setup(), *jobs])
+    words, each = out[len(core.setup()) :], core.layout.digit_words(0) + size
+    found = [words[1 + at : 1 + at + 8 * each] for at in range(0, len(words), 1 + 8 * each)]
+    ends = range(each, 9 * each, each)
+    factors = {core.layout.numbers(job[end - size : end], 31)[0] for job in found for end in ends}
+    assert factors == set(range(1, 16, 2))
 
 
 def test_cycles_depend_on_no_number():
@@ -146,8 +174,14 @@ class Ignoring(blinder.RandomPort):
         return m
 
 
+def test_engines_with_residues_keep_the_number_of_the_host():
+    core = ecc(weierstrass(251, -3), "kbe", threads=1, random_blind=16)
+    assert core.blinding.factor_bits == 0 and core.inputs(0) == ("x", "y", "blind")
+    assert core_of(weierstrass(251, -3), random_blind=16).inputs(0) == ("x", "y")
+
+
 def test_a_port_that_is_ignored_is_noticed(monkeypatch):
-    """The results would be right, but the digits are those of k."""
+    """The results would be right, but the digits are those of k, and the random factor is 1."""
     core = core_of(weierstrass(251, -3), operations=("multiply",), random_blind=16)
     messages = messages_of(core, 1)
     monkeypatch.setattr(blinder, "RandomPort", Ignoring)

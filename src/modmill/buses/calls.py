@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from modmill.buses.device import WORD
 from modmill.engines.ecc.point_engine import SECRET
-from modmill.engines.ecc.points import Recoding
+from modmill.engines.ecc.points import BLIND, Recoding
 from modmill.engines.ecc.recoding import Both, Comb, Gray, Odd, Signed
 from modmill.engines.ecc.weierstrass import SplitScalar, TwoScalars
 from modmill.engines.machine.layout import words_of
@@ -71,7 +71,8 @@ class Calls:
     ``bits``: length of its scalars. ``number_words``: words of a number in a message. ``threads``: runs of a job.
     ``digit_bits``: distance of two digits in a word; ``per_word``: digits of a word. ``setups``: data words of SETUP
     for p, and for n if there are operations modulo n. ``random``: the engine blinds secret scalars inside, so that
-    these are sent without recoding, in the words of ``digit_words``.
+    these are sent without recoding, in the words of ``digit_words``; it may also draw the number `BLIND`, which
+    ``inputs`` do not have then.
     """
 
     curve: Curve
@@ -127,7 +128,7 @@ class Calls:
         """Words of the longest job or answer."""
         size = self.number_words
         return self.threads * max(
-            max(o.digit_words + self.flagged + len(o.inputs) * size, o.results * size) for o in self.operations
+            max(o.digit_words + self.flagged + max(1, len(o.inputs) * size), o.results * size) for o in self.operations
         )  # fmt: skip
 
     @property
@@ -148,6 +149,11 @@ class Calls:
         """The operations that the calls run."""
         calls = {"signature": self.signs, "quotients": self.verifies, "multiply-add": self.eddsa}
         return tuple(o for o in self.operations if calls.get(o.name, not o.order))
+
+    @property
+    def draws(self) -> bool:
+        """Whether the engine draws the random factor of coordinates."""
+        return self.random and not any(BLIND in o.inputs for o in self.operations)
 
     @property
     def flagged(self) -> bool:

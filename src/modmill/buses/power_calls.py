@@ -71,7 +71,9 @@ class PowerCalls:
     Gray code, digits of a pass of the loop. ``digit_bits``: distance of two digits in a word; ``per_word``: digits of a
     word. ``rounds``: multiples of the modulus in SETUP. ``key_words``: words of SETUP for a word of stream k.
     ``constants``: names of the numbers at the end of SETUP. ``most_words``: words of the longest message or answer.
-    ``checked_by``: the public exponent with which the engine checks its results, 0 for none.
+    ``checked_by``: the public exponent with which the engine checks its results, 0 for none. ``inverts``: the one whose
+    inverses exponents must be, 0 for none. ``inside``: bits by which the engine makes exponents longer when it blinds
+    them, 0 if it does not; then it takes them without digits.
     """
 
     bits: int
@@ -89,6 +91,8 @@ class PowerCalls:
     constants: tuple[str, ...]
     most_words: int
     checked_by: int = 0
+    inverts: int = 0
+    inside: int = 0
 
     TEMPLATES: ClassVar[tuple[str, str]] = ("powers.h.j2", "powers.c.j2")
     ABOUT: ClassVar[str] = "modular powers, and RSA"
@@ -127,9 +131,15 @@ class PowerCalls:
         return words_for(EXPONENT_BITS)
 
     @property
-    def checked_words(self) -> str:
-        """The words of the exponent of the check, in C."""
-        return ", ".join(f"{word:#x}u" for word in words_of(self.checked_by, self.public_words, WORD))
+    def inverted_words(self) -> str:
+        """The words of ``inverts``, in C."""
+        return ", ".join(f"{word:#x}u" for word in words_of(self.inverts, self.public_words, WORD))
+
+    @property
+    def count(self) -> str:
+        """Words of the digits of an exponent with ``bits`` bits that is blinded inside, in C."""
+        each, more = (self.per_word, 2) if self.gray else (self.per_word * self.window, 0)
+        return f"(bits + {self.inside + more + each - 1}u) / {each}u"
 
     @property
     def blind(self) -> int:

@@ -147,7 +147,7 @@ CheckPower = Annotated[
     ),
 ]
 PublicExponent = Annotated[
-    int, typer.Option("--public-exponent", metavar="E", help="The exponent e of --check-result.")
+    int, typer.Option("--public-exponent", metavar="E", help="The exponent e of --check-result and --random port.")
 ]
 Random = Annotated[
     Literal["host", "port"],
@@ -155,6 +155,14 @@ Random = Annotated[
         "--random",
         help="Who adds the random multiples of --blind to secret scalars: the host, before it sends them, or the "
         "engine, with random words from a port of its own.",
+    ),
+]
+RandomExponent = Annotated[
+    Literal["host", "port"],
+    typer.Option(
+        "--random",
+        help="Who blinds exponents by the bits of --blind: the host, before it sends them, or the engine, with random "
+        "words from a port of its own; then exponents must be inverses of --public-exponent.",
     ),
 ]
 RandomEntropy = Annotated[
@@ -207,7 +215,7 @@ def from_port(random: str, blind: int, entropy: int) -> dict[str, Any]:
     from modmill.engines.machine.random_port import RANDOM_WORD
 
     if random == "port" and not blind:
-        raise UnsupportedError("--random port needs --blind BITS: the bits of the random multiple of the order")
+        raise UnsupportedError("--random port needs --blind BITS: the bits of the random number of each secret")
     if random == "host" and entropy != RANDOM_WORD:
         raise UnsupportedError("--random-entropy is for --random port: the host's random numbers are not tested")
     return {"random_blind": blind, "random_entropy": entropy} if random == "port" else {}

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -65,6 +66,8 @@ def build(
     parity: options.Parity = False,
     fixed_addresses: options.FixedAddresses = False,
     public_exponent: options.PublicExponent = 65537,
+    random: options.RandomExponent = "host",
+    random_entropy: options.RandomEntropy = 32,
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
     import shlex
@@ -73,15 +76,15 @@ def build(
     from modmill.design import parse_set
     from modmill.engines.rsa.exponentiation import PUBLIC
     from modmill.flow.emit import require_name
-    from modmill.report.sheet import UNPROVED_ENGINE, proving
 
     require_name(top)
     chosen, (p, width) = multiplier or (CIRCUIT if circuit else DEFAULT), _modulus(modulus, bits, crt)
     show(f"building an engine around {chosen}")
     core = _built(
-        circuit, chosen, p, width, parse_set(sets), bits=width + blind, method=method, window=window, threads=threads,
-        word=word, io=io, top=top, cores=cores, bus=bus, bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep,
+        circuit, chosen, p, width, parse_set(sets), method=method, window=window, threads=threads, word=word, io=io,
+        top=top, cores=cores, bus=bus, bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep,
         check_result=check_result, parity=parity, fixed_addresses=fixed_addresses, public_exponent=public_exponent,
+        **_exponents(width, random, blind, random_entropy),
     )  # fmt: skip
     words = [
         *(("--modulus", modulus) if p else ("--bits", bits)), "--multiplier", chosen,
@@ -91,16 +94,32 @@ def build(
     ]  # fmt: skip
     words += [*(["--circuit"] if circuit else []), *options.behind(core.behind), *options.flags(core.protection)]
     words += ["--public-exponent", public_exponent] if public_exponent != PUBLIC else []
+    words += options.random_words(core.from_port)
     line = shlex.join(["modmill", "rsa", "build", *map(str, words)])
     target = output or Path(f"rsa-{width if p else bits}-{chosen}")
     keep(f"{target} was not written")
     folder = core.write(target, line)
+    _tell(folder, core, circuit)
+
+
+def _tell(folder: Path, core: EngineCore, circuit: bool) -> None:
+    """Print what was built."""
+    from modmill.report.sheet import NO_PROOF, UNPROVED_ENGINE, proving
+
+    copies = (2 if core.lockstep else 1) * core.cores
     print(
-        f"{folder}: {chosen}, {width}-bit moduli, {f'{cores} machines, ' if cores > 1 else ''}"
+        f"{folder}: {core.design}, {core.fitted.p.bit_length()}-bit moduli, "
+        f"{f'{core.cores} machines, ' if core.cores > 1 else ''}"
         f"{'one power at a time' if circuit else f'{core.results} powers interleaved'}, {core.cycles(0):,} cycles for "
-        f"{'it' if circuit else 'them'}, {(2 if lockstep else 1) * cores * core.fitted.cost.dsp:,} DSP blocks predicted"
+        f"{'it' if circuit else 'them'}, {copies * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
-    print(f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
+    print(NO_PROOF if core.from_port else f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
+
+
+def _exponents(width: int, random: str, blind: int, entropy: int) -> dict[str, Any]:
+    """The length of exponents of an engine, and the options of its port: it makes longer ones inside."""
+    port = options.from_port(random, blind, entropy)
+    return {"bits": width + (0 if port else blind), **port}
 
 
 @command(app, "rsa race --bits 2048", "rsa race --bits 1024 --multiplier hbe --route --seeds 1")
@@ -127,12 +146,13 @@ def race(
     parity: options.Parity = False,
     fixed_addresses: options.FixedAddresses = False,
     public_exponent: options.PublicExponent = 65537,
+    random: options.RandomExponent = "host",
+    random_entropy: options.RandomEntropy = 32,
     seeds: options.Seeds = 3,
     as_json: options.Json = False,
     record: options.Record = None,
 ) -> None:
     """Race whole engines around several multipliers: simulated, synthesised, routed; private operations per second."""
-    from modmill.contract import UnsupportedError
     from modmill.cores.rsa.engine import circuits, loaded
     from modmill.design import parse_set
     from modmill.studies.race.machines import EngineRace
@@ -142,19 +162,13 @@ def race(
     keep("finished rows are kept; the same command goes on from them")
     show("building the engines")
     raced = EngineRace(target, route, seeds, record, floorplan=floorplan, router=router)
-    entrants = []
-    for name in multiplier or (circuits() if circuit else loaded()):
-        try:
-            core = _built(
-                circuit, name, p, width, settings, bits=width + blind, method=method, window=window, threads=threads,
-                word=word, io=io, cores=cores, lockstep=lockstep, check_result=check_result, parity=parity,
-                fixed_addresses=fixed_addresses, public_exponent=public_exponent,
-            )  # fmt: skip
-            entrants.append((f"{name} circuit" if circuit else name, core, core.about()))
-        except UnsupportedError as error:
-            if multiplier:
-                raise
-            note(f"{name} does not apply: {error}")
+    built = partial(
+        _built, circuit, p=p, width=width, settings=settings, method=method, window=window, threads=threads, word=word,
+        io=io, cores=cores, lockstep=lockstep, check_result=check_result, parity=parity,
+        fixed_addresses=fixed_addresses, public_exponent=public_exponent,
+        **_exponents(width, random, blind, random_entropy),
+    )  # fmt: skip
+    entrants = list(_entrants(multiplier or (circuits() if circuit else loaded()), built, bool(multiplier), circuit))
     found: list[EngineRaceResult] = []
     for entrant in entrants:
         raced.progress = partial(show, done=len(found), total=len(entrants))
@@ -164,6 +178,23 @@ def race(
     title = f"RSA-{bits} private operations {'with' if halves else 'without'} CRT on {target}"
     title = f"Powers modulo a number of {width} bits on {target}" if p else title
     engine_results(found, title, {"bits": width if p else bits, "crt": halves, "target": target}, as_json)
+
+
+def _entrants(
+    names: list[str], built: Callable[[str], EngineCore], chosen: bool, circuit: bool
+) -> Iterator[tuple[str, EngineCore, dict[str, Any]]]:
+    """Name, engine and description of each engine that can be built. Raises UnsupportedError if one cannot, and its
+    multiplier was ``chosen``."""
+    from modmill.contract import UnsupportedError
+
+    for name in names:
+        try:
+            core = built(name)
+            yield f"{name} circuit" if circuit else name, core, core.about()
+        except UnsupportedError as error:
+            if chosen:
+                raise
+            note(f"{name} does not apply: {error}")
 
 
 def _built(circuit: bool, name: str, p: int, width: int, settings: dict[str, str], **options: Any) -> EngineCore:

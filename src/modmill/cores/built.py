@@ -31,11 +31,12 @@ from modmill.cores.folder import BESIDE, json_object, listed, read_text, require
 from modmill.cores.zeroise import engine_messages, refilled
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
+from modmill.engines.ecc.blinding import BLIND
 from modmill.engines.machine.blinder import BlindedCoprocessor, Blinding
 from modmill.engines.machine.cluster import Packets, assembled
 from modmill.engines.machine.layout import MicrocodeLayout
 from modmill.engines.machine.lockstep import LATENCY, Lockstep, engine_module, paired
-from modmill.engines.machine.random_port import WAIT
+from modmill.engines.machine.random_port import RANDOM_WORD, WAIT, HealthTests
 from modmill.engines.machine.sequencer import DatapathSequencer
 from modmill.engines.machine.slot_sequencer import SlotSequencer
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, acceptance
@@ -129,9 +130,12 @@ class BuiltEngine(ABC):
     and no result leaves unless they are right (`engines/ecc/result_checks.py`; of powers `exponentiation.checked`).
     ``parity``: words of the memories of numbers, programs and digits have a bit of parity, checked when they are used.
     ``fixed_addresses``: programs read all entries of a table and select one, so that no address depends on a digit.
+    ``random_blind``: bits of the random number with which the engine blinds each secret scalar or exponent, from its
+    port for random words; 0: none, and no port. ``random_entropy``: least entropy of such a word in bits, for its
+    health tests.
     ``stored``: Verilog read from a folder, used in place of emitted Verilog; ``stored_digest``: that of its netlist.
-    Raises UnsupportedError for a form that the design does not have, an unknown bus, and an engine that no bus front
-    takes.
+    Raises UnsupportedError for a form that the design does not have, an unknown bus, an engine that no bus front takes,
+    and numbers of the port out of range.
     """
 
     design: str
@@ -150,6 +154,8 @@ class BuiltEngine(ABC):
     check_result: bool = False
     parity: bool = False
     fixed_addresses: bool = False
+    random_blind: int = 0
+    random_entropy: int = RANDOM_WORD
     stored: str = field(default="", repr=False, compare=False)
     stored_digest: str = field(default="", repr=False, compare=False)
 
@@ -157,6 +163,8 @@ class BuiltEngine(ABC):
     """Stem of its file names."""
     KIND: ClassVar[str]
     """Kind of device behind a bus."""
+    BLINDED: ClassVar[str]
+    """What `random_blind` is of, in a message."""
 
     def __post_init__(self) -> None:
         forms = self.fitted.engine_forms
@@ -177,6 +185,9 @@ class BuiltEngine(ABC):
                 f"an engine around {self.design} has its numbers in a slot machine, whose addresses depend on digits: "
                 "omit --fixed-addresses, or take a design with binary numbers, such as montgomery-array"
             )
+        HealthTests(self.random_entropy)
+        if self.random_blind not in BLIND:
+            raise UnsupportedError(f"{self.BLINDED} has {BLIND[0]} to {BLIND[-1]} bits, not {self.random_blind}")
         is_separate(self.bus_clock, self.bus)
         check_slots(self.key_slots, find_bus(self.bus) if self.bus else None)
         if self.bus:
@@ -479,6 +490,12 @@ class BuiltEngine(ABC):
     def protection(self) -> dict[str, bool]:
         """The options that protect the engine and are on."""
         return {name: True for name in PROTECTIONS if getattr(self, name)}
+
+    @property
+    def from_port(self) -> dict[str, int]:
+        """The options of blinding inside; nothing without it."""
+        own = {"random_blind": self.random_blind, "random_entropy": self.random_entropy}
+        return own if self.random_blind else {}
 
     @property
     def alarmed(self) -> bool:

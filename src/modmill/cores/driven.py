@@ -166,14 +166,14 @@ class DrivenPowers(_Driven, Stored):
     def powers(self, modulus: int, program: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
         core = self.core
         _require("a base", (base for base, _ in pairs), modulus)
-        job = lambda batch: core.layout.power_job(program, batch, bits)  # noqa: E731
+        job = lambda batch: core.job(program, batch, bits)  # noqa: E731
         setup = core.setup(core.at(modulus))
         return [power for (power,) in self._session.results(core, program, modulus, setup, pairs, job)]
 
     def fill(self, slot: int, modulus: int, exponent: int, bits: int) -> None:
         """Write an exponent of ``bits`` bits, and a loaded modulus with it, into a key slot of the device."""
         core = self.core
-        job = core.layout.power_job(0, [(1, exponent)] * core.results, bits)
+        job = core.job(0, [(1, exponent)] * core.results, bits)
         self._session.fill(slot, core.dealt([job] * core.cores), core.setup(core.at(modulus)))
 
     def by_slot(self, slot: int, modulus: int, bases: Sequence[int]) -> list[int]:
@@ -181,7 +181,7 @@ class DrivenPowers(_Driven, Stored):
         core = self.core
         _require("a base", bases, modulus)
         pairs = [(base, 0) for base in bases]  # this exponent is not sent
-        job = lambda batch: core.layout.power_job(0, batch)  # noqa: E731
+        job = lambda batch: core.job(0, batch)  # noqa: E731
         return [power for (power,) in self._session.results(core, 0, modulus, [], pairs, job, slot)]
 
 

@@ -23,7 +23,7 @@ from modmill.buses.files import bus_texts, section
 from modmill.contract import ALARM
 from modmill.cores.behind_bus import bus_files, bus_record
 from modmill.cores.folder import json_object
-from modmill.engines.machine.random_port import PORTS, RANDOM_WORD
+from modmill.engines.machine.random_port import FALSE_ALARM, PORTS, RANDOM_WORD, WAIT, WINDOW, HealthTests
 from modmill.flow.emit import digest
 from modmill.flow.modules import module_ports
 from modmill.report import packaging, sheet
@@ -110,6 +110,15 @@ def bus_entry(core: BuiltEngine) -> dict[str, Any]:
         find_bus(core.bus), core.top, with_calls=with_calls, clock=core.bus_clock, key_slots=core.key_slots
     )
     return {"bus": made} if made else {}
+
+
+def health(entropy: int) -> str:
+    """Return the sentences on the tests of random words with this least entropy."""
+    tests = HealthTests(entropy)
+    return f"""`o_alarm` rises if {tests.repetition} of these words in a row are equal, if {tests.proportion} of
+{WINDOW} are equal to the first one, itself included (SP 800-90B, 4.4.1 and 4.4.2, for words of {entropy} bits of
+entropy; false alarms have a probability of at most 2^-{FALSE_ALARM}), and if no word comes for {WAIT:,} cycles. Then no
+word enters any more."""
 
 
 def waiting(record: Mapping[str, Any]) -> str:

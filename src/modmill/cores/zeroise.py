@@ -86,6 +86,8 @@ def engine_messages(
         return numbers * (run.store_cycles + _STEPS)
 
     def passes(number: int) -> int | None:
+        if blinding and layout.counted and blinding.recodings[number]:
+            return blinding.passes(number, layout, 1)
         return 1 if layout.counted and layout.programs[number].passes else None
 
     def products(number: int) -> int:

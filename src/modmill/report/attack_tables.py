@@ -52,8 +52,10 @@ def leakage_table(folder: Path) -> str:
 def blinding(about: Mapping[str, Any]) -> str:
     """The blinding of a t-test in words."""
     words = [f"{name} {about[key]} bits" for name in ("scalar", "exponent") if (key := f"blind_{name}") in about]
-    words += [f"scalar {about['random_blind']} bits inside"] if "random_blind" in about else []
-    words += ["coordinates"] * bool(about.get("blind_coordinates"))
+    secret = "scalar" if "curve" in about else "exponent"
+    words += [f"{secret} {about['random_blind']} bits inside"] if "random_blind" in about else []
+    if coordinates := about.get("blind_coordinates"):
+        words.append("coordinates inside" if coordinates == "inside" else "coordinates")
     words += ["bases"] * bool(about.get("random_bases"))
     return ", ".join(words) or "none"
 

@@ -50,7 +50,7 @@ OF_PUBLIC = "public"
 
 _RSA = {
     "method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False, "check_result": False,
-    "parity": False, "fixed_addresses": False, "public_exponent": PUBLIC,
+    "parity": False, "fixed_addresses": False, "public_exponent": PUBLIC, "random_blind": 0, "random_entropy": 32,
 }  # fmt: skip
 _ECC = {
     "sums": 3, "word": 32, "lockstep": False, "check_result": False, "parity": False, "fixed_addresses": False,
@@ -160,7 +160,7 @@ class MeasuredEngine(Measured):
         if self.kind == "rsa":
             width = a["modulus_bits"]
             words = ["rsa", "build", "--bits", *([width, "--no-crt"] if self.public else [2 * width])]
-            words += ["--blind", a["bits"] - width]
+            words += [] if a.get("random_blind") else ["--blind", a["bits"] - width]
         else:
             words = ["ecc", "build", "--curve", a["curve"], *self._pairing]
             words += [word for name in a["operations"] for word in ("--operation", name)] + self._host_blind

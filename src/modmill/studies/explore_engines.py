@@ -217,6 +217,7 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
     if any(s.name == "feedback" for s in design.settings) and rnd.randrange(2):
         arguments = (*given, length, *_surroundings(rnd))
         return EngineCase("rsa", design.name, arguments, _settings(rnd, design, p), circuit=True)
+    check, blind = rnd.randrange(CHECKED) == 0, _blind(rnd)
     options = [
         length,
         ("method", rnd.choice(("window", "window", "ladder"))),
@@ -224,11 +225,18 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
         ("io", rnd.choice(("native", "native", _binary(design, p)))),
         ("native", bool(rnd.randrange(4))),
         *_common(rnd, small or bits > 200),
-        *([("check_result", True), ("public_exponent", rnd.choice(EXPONENTS))] if rnd.randrange(CHECKED) == 0 else []),
+        *([("check_result", True)] if check else []),
+        *([("public_exponent", rnd.choice(EXPONENTS))] if check or blind else []),
         *_parity(rnd),
         *([("fixed_addresses", True)] if rnd.randrange(FIXED) == 0 else []),
+        *([("random_blind", blind), ("random_entropy", rnd.randint(1, 32))] if blind else []),
     ]
     return EngineCase("rsa", design.name, (*given, *options), _settings(rnd, design, p))
+
+
+def _blind(rnd: random.Random) -> int:
+    """Bits of blinding with random words from a port, mostly 0: without a port."""
+    return rnd.choice((1, 2, 16, 31, 32, 33, rnd.randint(1, 128))) * (rnd.randrange(RANDOM) == 0)
 
 
 def _binary(design: Design, p: int) -> str:
@@ -250,7 +258,7 @@ def _ecc(rnd: random.Random, small: bool) -> EngineCase:
     halved = isinstance(curve, Weierstrass) and curve.h == 1 and "multiply" in chosen
     halved = halved and endomorphism(curve) is not None and rnd.random() < HALVED
     secret = isinstance(curve, Montgomery) or chosen != ("multiply-two",)
-    blind = rnd.choice((1, 2, 16, 31, 32, 33, rnd.randint(1, 128))) * secret * (rnd.randrange(RANDOM) == 0)
+    blind = _blind(rnd) * secret
     options: list[tuple[str, Any]] = [
         ("operations", ("ladder",) if isinstance(curve, Montgomery) else chosen),
         ("bits", 0 if blind else rnd.choice((0, 0, field, field if halved else field + rnd.randint(1, 20)))),

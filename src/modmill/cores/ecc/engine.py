@@ -75,6 +75,8 @@ class RtlPointEngine(PointEngine):
     def results(self, operation: str, bits: int, runs: Sequence[Run]) -> list[tuple[int, ...]]:
         if bits > (most := self.core.scalar_bits):
             raise UnsupportedError(f"scalars of this core must have at most {most} bits, got {bits}")
+        if BLIND in self.core.drawn(self.core.number(operation)) and any(given.get(BLIND, 1) != 1 for _, given in runs):
+            raise UnsupportedError("this engine draws the random factor of coordinates itself: no --blind-coordinates")
         return self.run(operation, runs)
 
     def run(self, operation: str, runs: Sequence[Run]) -> list[tuple[int, ...]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -21,7 +21,6 @@ from modmill.cores.ecc.page import describe, page, restored
 from modmill.cores.ecc.samples import jobs
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
-from modmill.engines.ecc.blinding import BLIND as BLINDS
 from modmill.engines.ecc.blinding import Run, both_orders, on_twist, scalar_bits
 from modmill.engines.ecc.order_engine import order_operations, order_program
 from modmill.engines.ecc.point_engine import OPERATIONS, SECRET, Shape, point_program
@@ -30,11 +29,11 @@ from modmill.engines.ecc.recoding import Without
 from modmill.engines.ecc.serial import serial
 from modmill.engines.machine.blinder import Blinding
 from modmill.engines.machine.layout import MicrocodeLayout, words_of
-from modmill.engines.machine.random_port import RANDOM_WORD, HealthTests
+from modmill.engines.machine.random_port import HealthTests
 from modmill.engines.machine.timing import SlotTiming, busy_threads, unit
 from modmill.engines.microcode.assembly import Assembled, assemble
 from modmill.engines.microcode.field_program import Domain
-from modmill.engines.microcode.program import DatapathSpec
+from modmill.engines.microcode.program import DatapathSpec, Program
 from modmill.engines.ranges import require_range
 from modmill.flow.emit import digest
 from modmill.numbers.curves.affine import Curve, Montgomery
@@ -64,11 +63,11 @@ class EccCore(BuiltEngine):
 
     ``operations``: of `OPERATIONS`. ``shape``: windows and combs. ``sums``: maximum number of sums in an instruction.
     ``order``: whether it also has the operations modulo n for the curve's signatures (`order_engine`); SETUP then loads
-    n. ``random_blind``: bits of the random multiple of the order that the engine adds to each secret scalar, from its
-    port for random words; 0: none, and no port. ``random_entropy``: least entropy of such a word in bits, for its
-    health tests. Other options as in `BuiltEngine`. Raises UnsupportedError for a design that is fitted to another
-    modulus, for an unknown operation, for ``order`` if the curve has no signatures or the design cannot load n, and for
-    ``random_blind`` without a secret scalar or if ``bits`` are too few for it.
+    n. With ``random_blind`` the engine adds a random multiple of the order of so many bits to each secret scalar, and
+    draws the random factor of the coordinates, too, if its numbers are binary. Other options as in `BuiltEngine`.
+    Raises UnsupportedError for a design that is fitted to another modulus, for an unknown operation, for ``order`` if
+    the curve has no signatures or the design cannot load n, and for ``random_blind`` without a secret scalar or if
+    ``bits`` are too few for it.
     """
 
     top: str = "ecc"
@@ -77,11 +76,10 @@ class EccCore(BuiltEngine):
     shape: Shape = field(default_factory=Shape)
     sums: int = SUMS
     order: bool = False
-    random_blind: int = 0
-    random_entropy: int = RANDOM_WORD
 
     STEM = "ecc"
     KIND = "curve"
+    BLINDED = "the blinding of a scalar"
 
     def __post_init__(self) -> None:
         if self.fitted.p != self.curve.p:
@@ -96,11 +94,6 @@ class EccCore(BuiltEngine):
         self._require_room()
 
     def _require_room(self) -> None:
-        HealthTests(self.random_entropy)
-        if self.random_blind not in BLINDS:
-            raise UnsupportedError(
-                f"the blinding of a scalar has {BLINDS[0]} to {BLINDS[-1]} bits, not {self.random_blind}"
-            )
         if not self.random_blind:
             return
         if not set(SECRET) & set(self.operations):
@@ -124,7 +117,24 @@ class EccCore(BuiltEngine):
         curve = self.curve
         orders = both_orders(curve) if isinstance(curve, Montgomery) else (curve.n * curve.h,)
         recodings = tuple(serial(held.made.recoding) if held.operation in SECRET else None for held in self.held)
-        return Blinding(self.random_blind, self.scalar_bits, orders, recodings, HealthTests(self.random_entropy))
+        factor = curve.p.bit_length() - 1 if self._draws else 0
+        tests = HealthTests(self.random_entropy)
+        return Blinding(self.random_blind, self.scalar_bits, orders, recodings, tests, factor)
+
+    @property
+    def _draws(self) -> bool:
+        """Whether the engine draws the random factor of coordinates, which it then has before all other numbers."""
+        return bool(self.random_blind) and isinstance(self.contract.operand, Binary)
+
+    def drawn(self, number: int) -> tuple[str, ...]:
+        """Names of the numbers of a program that the engine draws, so that no message has them."""
+        made = self.blinding
+        return (BLIND,) if self._draws and made and made.recodings[number] else ()
+
+    def inputs(self, number: int) -> tuple[str, ...]:
+        """Names of the numbers of a program in a message, in their order."""
+        inputs = self.held[number].instructions.program.inputs
+        return tuple(name for _, name in inputs if name not in self.drawn(number))
 
     def _secret(self, number: int, scalars: Sequence[int], given: Mapping[str, int]) -> list[int]:
         """The words of a thread in front of its numbers."""
@@ -132,9 +142,10 @@ class EccCore(BuiltEngine):
         if made is None or made.recodings[number] is None:
             return lay.pack(number, self.held[number].made.digits(*scalars))
         (k,) = scalars
+        begin = [0] * made.alone(number, lay)
         require_range([k], 1 << made.scalar_bits, f"a scalar of this engine must be in [0, 2^{made.scalar_bits})")
         flag = [int(on_twist(self.curve, given["u"]))] if isinstance(self.curve, Montgomery) else []
-        return [*words_of(k, made.scalar_words(self.word), self.word), *flag]
+        return [*words_of(k, made.scalar_words(self.word), self.word), *flag, *begin]
 
     @property
     def numbered(self) -> bool:
@@ -219,6 +230,8 @@ class EccCore(BuiltEngine):
             contracts[self.curve.n] = self._loaded.contract(self.io)
         programs = [made.field_program for made in self.points]
         instructions = tuple(assemble(program, contracts[program.domain.p], unit) for program in programs)
+        if self._draws:
+            instructions = tuple(replace(a, program=_drawn_first(a.program)) for a in instructions)
         layout = MicrocodeLayout(tuple(a.program for a in instructions), self.timing, threads, self.word)
         if self.numbered:
             self.fitted.slot_machine(layout.used)  # raises if there are too few slots
@@ -241,8 +254,8 @@ class EccCore(BuiltEngine):
         return self.layout.setup(self.contract_at(self.fitted if p == self.curve.p else self._loaded), programs)
 
     def job(self, operation: str, runs: Sequence[Run]) -> list[int]:
-        """Words of a job with one run for each thread; ``blind`` is 1 by default. Raises UnsupportedError for numbers
-        and scalars out of range."""
+        """Words of a job with one run for each thread; ``blind`` is 1 by default, and unused if the engine draws it.
+        Raises UnsupportedError for numbers and scalars out of range."""
         number, lay = self.number(operation), self.layout
         held = self.held[number]
         if len(runs) != lay.threads:
@@ -253,11 +266,10 @@ class EccCore(BuiltEngine):
                 if not 0 <= x < held.modulus:
                     kind = "field's prime" if held.modulus == self.curve.p else "order"
                     raise UnsupportedError(f"{name} must be below the {kind} of {held.modulus.bit_length()} bits")
-        names = [name for _, name in held.instructions.program.inputs]
         words = [1 + number]
         for (scalars, _), numbers in zip(runs, given, strict=True):
             words += self._secret(number, scalars, numbers)
-            words += chain.from_iterable(lay.number(numbers[name]) for name in names)
+            words += chain.from_iterable(lay.number(numbers[name]) for name in self.inputs(number))
         return words
 
     def simulate(self, operation: str, runs: Sequence[Run]) -> Simulated:
@@ -285,12 +297,6 @@ class EccCore(BuiltEngine):
             **self.behind, **self.protection, **self.from_port,
         }  # fmt: skip
 
-    @property
-    def from_port(self) -> dict[str, int]:
-        """The options of blinding inside; nothing without it."""
-        own = {"random_blind": self.random_blind, "random_entropy": self.random_entropy}
-        return own if self.random_blind else {}
-
     def about(self) -> dict[str, Any]:
         return {"curve": self.curve.title, **super().about()}
 
@@ -307,8 +313,9 @@ class EccCore(BuiltEngine):
 
     def message(self, operation: str, pairs: Sequence[tuple[Run, tuple[int, ...]]]) -> Message:
         """A job of an operation; ``pairs``: for each thread its run and the expected results."""
+        unused = self.drawn(self.number(operation))
         shown = [
-            {"scalars": list(map(hex, scalars)), **{name: hex(x) for name, x in inputs.items()},
+            {"scalars": list(map(hex, scalars)), **{name: hex(x) for name, x in inputs.items() if name not in unused},
              "results": list(map(hex, expected))}
             for (scalars, inputs), expected in pairs
         ]  # fmt: skip
@@ -329,15 +336,21 @@ class EccCore(BuiltEngine):
         lay = self.layout
         return Command(0, "setup", len(self.setup()) - 1, 0), *(
             Command(
-                1 + k, name, lay.threads * (self._front_words(k) + len(program.inputs) * lay.number_words),
+                1 + k, name, lay.threads * (self._front_words(k) + self._number_words(k)),
                 lay.answer_words(k), secret=self._scalar_words(k) if name in SECRET else 0,
-            ) for k, (name, program) in enumerate(zip(self.jobs, lay.programs, strict=True))
+            ) for k, name in enumerate(self.jobs)
         )  # fmt: skip
 
     def _front_words(self, number: int) -> int:
         """Words of a thread in front of its numbers."""
         made = self.blinding
         return made.extra_words(number, self.layout) if made else self.layout.digit_words(number)
+
+    def _number_words(self, number: int) -> int:
+        """Words of the numbers of a thread."""
+        made, lay = self.blinding, self.layout
+        inputs = len(lay.programs[number].inputs)
+        return made.number_words(number, lay) if made else inputs * lay.number_words
 
     def _scalar_words(self, number: int) -> int:
         """Words of the scalar of a thread, or of its digits."""
@@ -355,8 +368,8 @@ class EccCore(BuiltEngine):
             return None
         operations = tuple(
             Operation(
-                held.operation, 1 + k, held.made.recoding, tuple(name for _, name in program.inputs),
-                len(program.results), self._scalar_words(k), held.modulus != self.curve.p,
+                held.operation, 1 + k, held.made.recoding, self.inputs(k), len(program.results),
+                self._scalar_words(k), held.modulus != self.curve.p,
             ) for k, (held, program) in enumerate(zip(self.held, lay.programs, strict=True))
         )  # fmt: skip
         setups = tuple(tuple(self.setup(p)[1:]) for p in dict.fromkeys(held.modulus for held in self.held))
@@ -396,15 +409,17 @@ class EccCore(BuiltEngine):
             "command": 1 + number, "operation": held.operation, "instructions": program.instructions,
             "products": program.products, "digits": program.digits, "digit_words": self.layout.digit_words(number),
             **self._scalar_entry(number),
-            "window": program.window, "inputs": [name for _, name in program.inputs],
+            "window": program.window, "inputs": list(self.inputs(number)),
             "results": list(held.instructions.field_program.results), "cycles": self.cycles(held.operation),
             **({"modulus": "p" if held.modulus == self.curve.p else "n"} if self.order else {}),
         }  # fmt: skip
 
-    def _scalar_entry(self, number: int) -> dict[str, int]:
-        """The entry of a program whose scalars are blinded inside: number of words of one; nothing of others."""
-        made = self.blinding
-        return {"scalar_words": made.scalar_words(self.word)} if made and made.recodings[number] else {}
+    def _scalar_entry(self, number: int) -> dict[str, Any]:
+        """The entry of a program whose scalars are blinded inside: number of words of one, and the numbers that the
+        engine draws; nothing of others."""
+        made, drawn = self.blinding, list(self.drawn(number))
+        words = {"scalar_words": made.scalar_words(self.word)} if made and made.recodings[number] else {}
+        return {**words, **({"drawn": drawn} if drawn else {})}
 
     def page(self, record: Mapping[str, Any]) -> str:
         return page(record)
@@ -452,6 +467,11 @@ def ecc(
             refusal = refusal or error
     assert refusal is not None
     raise refusal
+
+
+def _drawn_first(program: Program) -> Program:
+    """The program with the random factor of coordinates as its first input, if it has one."""
+    return replace(program, inputs=tuple(sorted(program.inputs, key=lambda each: each[1] != BLIND)))
 
 
 def takes_order(curve: Curve, design: str, settings: Mapping[str, Any], operations: Sequence[str]) -> bool:

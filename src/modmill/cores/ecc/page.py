@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modmill.cores.engine_files import sheet_head, waiting
-from modmill.engines.machine.random_port import FALSE_ALARM, RANDOM_WORD, WAIT, WINDOW, HealthTests
+from modmill.cores.engine_files import health, sheet_head, waiting
+from modmill.engines.machine.random_port import RANDOM_WORD
 from modmill.numbers.curves.affine import Curve, Edwards, Montgomery, Weierstrass
 from modmill.numbers.curves.named import CURVES, PAIRING_CURVES, find_curve
 
@@ -42,7 +42,7 @@ def page(record: Mapping[str, Any]) -> str:
     """README.md of a coprocessor, from its record."""
     threads = record["options"]["threads"]
     programs = "\n".join(
-        f"| {p['command']} | {p['operation']} | {p['digit_words']} | {', '.join(p['inputs'])} | "
+        f"| {p['command']} | {p['operation']} | {p['digit_words']} | {', '.join(p['inputs']) or 'none'} | "
         f"{', '.join(p['results'])} | {p['products']} | {p['instructions']} | {p['cycles']} |"
         for p in record["programs"]
     )
@@ -79,9 +79,16 @@ def page(record: Mapping[str, Any]) -> str:
 {programs}
 
 `cycles`: from the last word of a job to the first word of its results, the same for all scalars and points.
-{waiting(record)}`blind` is a number in [1, p) that multiplies the projective coordinates; 1 for no blinding. A result
+{waiting(record)}{_factor(record)} A result
 (0, 0) of a Weierstrass curve is the point at infinity. `vectors.json` has messages with their answers.
 """
+
+
+def _factor(record: Mapping[str, Any]) -> str:
+    """What a data sheet says of the random factor of projective coordinates."""
+    if any("drawn" in p for p in record["programs"]):
+        return "The random factor of the projective coordinates, `blind`, is in no message."
+    return "`blind` is a number in [1, p) that multiplies the projective coordinates; 1 for no blinding."
 
 
 def _blinded(record: Mapping[str, Any]) -> str:
@@ -93,10 +100,15 @@ def _blinded(record: Mapping[str, Any]) -> str:
     names, words = " and ".join(f"`{p['operation']}`" for p in secret), secret[0]["scalar_words"]
     ladder = record["curve"]["form"] == "montgomery"
     flag = "; then a word that is 1 if the point is on the twist, else 0" if ladder else ""
-    tests, taken = HealthTests(options["random_entropy"]), -(-blind // RANDOM_WORD)
-    return f"""- {names}: in place of digits the scalar itself, in {words} words{flag}. The engine adds a random
-  multiple of the order of the point, of {blind} bits from {taken} words of its port for each thread. `o_alarm` rises if
-  {tests.repetition} of these words in a row are equal, if {tests.proportion} of {WINDOW} are equal to the first one,
-  itself included (SP 800-90B, 4.4.1 and 4.4.2, for words of {tests.entropy} bits of entropy; false alarms have a
-  probability of at most 2^-{FALSE_ALARM}), and if no word comes for {WAIT:,} cycles. Then no word enters any more.
+    tests, taken = health(options["random_entropy"]).replace("\n", "\n  "), -(-blind // RANDOM_WORD)
+    bits, word = int(record["curve"]["p"], 16).bit_length() - 1, options["word"]
+    drawn = f"""multiplies the projective coordinates
+  by an odd random number of {bits} bits, from {-(-bits // word) * -(-word // RANDOM_WORD)} words of the port."""
+    given = """leaves the random factor of the coordinates,
+  `blind`, to the host, because numbers are residues."""
+    factor = drawn if "drawn" in secret[0] else given
+    alone = "; `multiply-base`: then a word of any value" if any(not p["inputs"] for p in secret) else ""
+    return f"""- {names}: in place of digits the scalar itself, in {words} words{flag}{alone}. The engine adds a random
+  multiple of the order of the point, of {blind} bits from {taken} words of its port for each thread, and {factor}
+  {tests}
 """

@@ -77,7 +77,7 @@ def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: in
 
 def every(core: EngineCore) -> Iterator[Message]:
     """All odd moduli that the engine loads, for each all bases, with all exponents and with 65537."""
-    bits = core.layout.powers[0].bits
+    bits = core.exponent_bits
     for p in moduli(core):
         yield core.setting(core.fitted.at(p))
         for program, length, exponents in ((0, bits, range(1 << bits)), (1, PUBLIC.bit_length(), (PUBLIC,))):

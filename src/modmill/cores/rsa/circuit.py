@@ -100,6 +100,8 @@ class CircuitCore(EngineCore):
             raise UnsupportedError("the circuit has no parity in its memories: omit --parity, or take --lockstep")
         if self.fixed_addresses:
             raise UnsupportedError("the circuit reads no table by digits: omit --fixed-addresses")
+        if self.random_blind:
+            raise UnsupportedError("the circuit has no port for random words: omit --random port")
         if self.check_result:
             raise UnsupportedError("the circuit has no check of its results: omit --check-result, or take --lockstep")
 

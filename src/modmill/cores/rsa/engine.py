@@ -130,9 +130,9 @@ class Stored:
         return self.core.fitted.p.bit_length()
 
     @property
-    def checked_by(self) -> int:
-        """The public exponent with which the engine checks its results, 0 for none."""
-        return self.core.checked_by
+    def inverts(self) -> int:
+        """The public exponent whose inverses exponents must be, 0 if the engine computes any power."""
+        return self.core.inverts
 
     def secret(self, modulus: int, pairs: Sequence[tuple[int, int]], bits: int) -> list[int]:
         """Powers by program 0."""
@@ -150,9 +150,9 @@ class Stored:
         return self._model.secret(modulus, pairs, bits)
 
     def public(self, modulus: int, bases: Sequence[int], exponent: int) -> list[int]:
-        """Powers by program 1 for 65537 and by program 0 for others, or on the host; by an engine that checks its
-        results only those with 65537."""
-        by_host = not self.whole or (exponent != PUBLIC and self.checked_by)
+        """Powers by program 1 for 65537 and by program 0 for others, or on the host; by an engine for inverses of a
+        public exponent only those with 65537."""
+        by_host = not self.whole or (exponent != PUBLIC and self.inverts)
         if by_host or modulus.bit_length() > self.width:
             return [pow(base, exponent, modulus) for base in bases]
         pairs = [(base, exponent) for base in bases]

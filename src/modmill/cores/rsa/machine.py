@@ -21,8 +21,11 @@ from modmill.cores.rsa import pairs as powers
 from modmill.cores.rsa.page import page
 from modmill.design import DesignInstance
 from modmill.designs import design as find_design
-from modmill.engines.machine.layout import DIGIT_WORDS
+from modmill.engines.machine.blinder import Blinding
+from modmill.engines.machine.layout import DIGIT_WORDS, words_of
+from modmill.engines.machine.random_port import HealthTests
 from modmill.engines.machine.timing import SlotTiming, busy_threads
+from modmill.engines.ranges import require_range
 from modmill.engines.rsa.exponentiation import (
     PUBLIC,
     Exponentiation,
@@ -33,7 +36,7 @@ from modmill.engines.rsa.exponentiation import (
     left_to_right,
     with_selections,
 )
-from modmill.engines.rsa.layout import PowerLayout, power_layout
+from modmill.engines.rsa.layout import PowerLayout, power_layout, serial, whole_words, words_of_digits
 from modmill.engines.rsa.rsa import require_public
 from modmill.flow.emit import digest
 from modmill.numbers.primes import prev_prime
@@ -65,9 +68,10 @@ class EngineCore(BuiltEngine):
 
     Program 0 is for secret exponents of up to ``bits`` bits (0: the length of the modulus), program 1 for the
     exponent 65537. ``method``: of `METHODS`. ``window``: bits of a digit. ``native``: whether numbers stay in the
-    design's own slot machine, if it has one and ``io`` is native. ``public_exponent``: the exponent with which program
-    0 checks its result, if ``check_result``; then it is for inverses of this exponent only. Other options as in
-    `BuiltEngine`. Raises UnsupportedError as that does, and for a public exponent without a check or out of range.
+    design's own slot machine, if it has one and ``io`` is native. ``public_exponent``: e, with which program 0 checks
+    its result, if ``check_result``, and blinds exponents, with ``random_blind``: d + r (e d - 1), r of so many bits.
+    Then program 0 is for inverses of e only. The numbers of bits are those before blinding. Other options as in
+    `BuiltEngine`. Raises UnsupportedError as that does, and for a public exponent that has no use or is out of range.
     """
 
     method: str = "window"
@@ -77,25 +81,44 @@ class EngineCore(BuiltEngine):
 
     STEM = "engine"
     KIND = "powers"
+    BLINDED = "the blinding of an exponent"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_public(self.public_exponent)
-        if self.public_exponent != PUBLIC and not self.check_result:
-            raise UnsupportedError("a public exponent is that of a check: give --public-exponent with --check-result")
+        if self.public_exponent != PUBLIC and not self.inverts:
+            raise UnsupportedError(
+                "a public exponent is that of a check or of blinding inside: give --public-exponent with "
+                "--check-result or --random port"
+            )
 
     @property
     def checked_by(self) -> int:
         """The public exponent with which program 0 checks its result, 0 for none."""
         return self.public_exponent if self.check_result else 0
 
+    @property
+    def inverts(self) -> int:
+        """The public exponent whose inverses the exponents of program 0 must be, 0 if it computes any power."""
+        return self.public_exponent if self.check_result or self.random_blind else 0
+
+    @property
+    def blinding(self) -> Blinding | None:
+        if not self.random_blind:
+            return None
+        power, tests = self.layout.powers[0], HealthTests(self.random_entropy)
+        recodings = serial(power.program, power.bits), None
+        return Blinding(
+            self.random_blind, self.exponent_bits, (), recodings, tests, inverse=self.public_exponent
+        )  # fmt: skip
+
     def drawn(self, rnd: random.Random, p: int, bits: int, order: int = 0) -> tuple[int, int]:
         """A random base and exponent of program 0; ``order`` as in `pairs.drawn`."""
-        return powers.drawn(rnd, p, bits, self.checked_by, order)
+        return powers.drawn(rnd, p, bits, self.inverts, order)
 
     def released(self, p: int, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Those of some (base, exponent) modulo p whose powers program 0 releases."""
-        return [pair for pair in pairs if powers.released(p, pair, self.checked_by)]
+        """Those of some (base, exponent) modulo p whose powers program 0 computes and releases."""
+        return [pair for pair in pairs if powers.released(p, pair, self.inverts)]
 
     @cached_property
     def numbered(self) -> bool:
@@ -120,9 +143,9 @@ class EngineCore(BuiltEngine):
         contract, timing = self.contract, self.timing
         others = [x.contract(self.io) for x in self.fitted.others()]
         converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for one modulus only
-        bits = self.bits or contract.p.bit_length()
+        secret = uniform(self.method, self.window, converted, self.checked_by, self.fixed_addresses)
         programs = (
-            (uniform(self.method, self.window, converted, self.checked_by, self.fixed_addresses), bits),
+            (secret, self._blinded(secret, self.bits or contract.p.bit_length())),
             (left_to_right(PUBLIC, converted=converted), PUBLIC.bit_length()),
         )
         powers = tuple(Exponentiation(program, contract, length) for program, length in programs)
@@ -141,12 +164,45 @@ class EngineCore(BuiltEngine):
     @property
     def exponent_bits(self) -> int:
         """Length of the longest exponent of program 0."""
-        return self.layout.powers[0].bits
+        return (self.bits or self.contract.p.bit_length()) if self.random_blind else self.layout.powers[0].bits
+
+    def _words_of_digits(self, program: PowerProgram, bits: int) -> int:
+        """Words of the digits of exponents of ``bits`` bits that are blinded inside."""
+        return words_of_digits(program, bits + self.public_exponent.bit_length() + self.random_blind)
+
+    def _blinded(self, program: PowerProgram, bits: int) -> int:
+        """Length of exponents of ``bits`` bits for the program: if they are blinded, that of whole words of digits."""
+        return whole_words(program, self._words_of_digits(program, bits)) if self.random_blind else bits
+
+    def _length(self, program: int, bits: int) -> int:
+        """Length for the program of exponents of ``bits`` bits (0: the maximum). Raises UnsupportedError for more."""
+        chosen = self.layout.powers[program]
+        if program or not self.random_blind:
+            return bits or chosen.bits
+        if bits > self.exponent_bits:
+            raise UnsupportedError(f"exponents of this engine must have at most {self.exponent_bits} bits, got {bits}")
+        return self._blinded(chosen.program, bits or self.exponent_bits)
 
     def described(self, program: int, bits: int = 0) -> tuple[str, int]:
         """Name of a program, and its products for exponents of ``bits`` bits (0: the maximum)."""
         chosen = self.layout.powers[program]
-        return chosen.program.name, chosen.program.products(bits or chosen.bits)
+        return chosen.program.name, chosen.program.products(self._length(program, bits))
+
+    def job(self, program: int, pairs: Sequence[tuple[int, int]], bits: int = 0) -> list[int]:
+        """The message with one (base, exponent) for each thread; exponents have ``bits`` bits (0: the maximum). Raises
+        UnsupportedError for numbers out of range."""
+        made, lay = self.blinding, self.layout
+        if made is None or program:
+            return lay.power_job(program, pairs, bits)
+        if len(pairs) != lay.threads:
+            raise UnsupportedError(f"this engine does {lay.threads} powers at once, not {len(pairs)}")
+        length, size = self._length(program, bits), made.scalar_words(self.word)
+        bits = bits or self.exponent_bits
+        require_range([exponent for _, exponent in pairs], 1 << bits, f"exponents must be in [0, 2^{bits})")
+        words = [1, words_of_digits(lay.powers[0].program, length), size]
+        for base, exponent in pairs:
+            words += [*words_of(exponent, size, self.word), *lay.number(base)]
+        return words
 
     def public_exponents(self) -> Iterator[tuple[int, int]]:
         """(exponent, bits) that a check gives to program 1 besides 65537: none."""
@@ -155,8 +211,7 @@ class EngineCore(BuiltEngine):
     def cycles(self, program: int, bits: int = 0) -> int:
         """Cycles from the last word of a job to the first word of its powers; exponents have ``bits`` bits (0: the
         maximum)."""
-        bits = bits or self.layout.powers[program].bits
-        return self._sample.cycles(program, self.layout.passes(program, bits)) + self.waits
+        return self._sample.cycles(program, self.layout.passes(program, self._length(program, bits))) + self.waits
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -169,6 +224,10 @@ class EngineCore(BuiltEngine):
     def _counted(self, program: int) -> Counted:
         """How the length of a job depends on its number of passes; a program without a loop has 0 passes."""
         lay, made = self.layout, self.layout.programs[program]
+        if made_inside := self.blinding:
+            size = made_inside.scalar_words(self.word) * (not program)
+            most = lay.digit_words(program)
+            return Counted(most, 0, size, 0, len(made.inputs) * lay.number_words, lay.threads, True)
         times = max(sum(instruction.advance for instruction in p.loop) for p in lay.programs)
         outside = sum(instruction.advance for instruction in (*made.before, *made.after))
         shift, numbers = lay.per_word.bit_length() - 1, len(made.inputs) * lay.number_words
@@ -191,7 +250,8 @@ class EngineCore(BuiltEngine):
         return PowerCalls(
             bits, self.exponent_bits, lay.number_words, self.cores * lay.threads, program.window, program.gray, each,
             lay.digit_bits, lay.per_word, max(1, lay.rounds), lay.key_words, found, lay.numbers_of_modulus, most,
-            self.checked_by,
+            self.checked_by, self.inverts,
+            self.public_exponent.bit_length() + self.random_blind if self.random_blind else 0,
         )  # fmt: skip
 
     def messages_for_bus(self) -> Iterator[Message]:
@@ -221,9 +281,7 @@ class EngineCore(BuiltEngine):
         Raises ToolError for a violation of the stream protocol and for missing words.
         """
         setups = [self.setup(fitted)]
-        return self._simulated(
-            program, fitted.p, setups, pairs, lambda batch: self.layout.power_job(program, batch, bits)
-        )
+        return self._simulated(program, fitted.p, setups, pairs, lambda batch: self.job(program, batch, bits))
 
     def trial(self) -> Trial:
         """Simulate two jobs with exponents of full length for each machine, and two with 65537."""
@@ -246,9 +304,9 @@ class EngineCore(BuiltEngine):
     def options(self) -> dict[str, Any]:
         lay = self.layout
         return {
-            "bits": lay.powers[0].bits, "method": self.method, "window": self.window, "threads": lay.threads,
+            "bits": self.exponent_bits, "method": self.method, "window": self.window, "threads": lay.threads,
             "word": lay.word, "io": self.io, "native": self.numbered, "cores": self.cores, "top": self.top,
-            **self.behind, **self.protection,
+            **self.behind, **self.protection, **self.from_port,
             **({"public_exponent": self.public_exponent} if self.public_exponent != PUBLIC else {}),
         }  # fmt: skip
 
@@ -270,7 +328,7 @@ class EngineCore(BuiltEngine):
             "modulus_bits": contract.p.bit_length(),
             "power_up_reset": self.power_up,
             "number_words": self.layout.number_words,
-            "ports": engine_files.stream_ports(self.layout.word, alarm=self.alarmed),
+            "ports": engine_files.stream_ports(self.layout.word, alarm=self.alarmed, random=bool(self.random_blind)),
             "multiplier": contract.describe(),
             "digest": digest(self.verilog),
             "netlist": self.digest,
@@ -295,10 +353,12 @@ class EngineCore(BuiltEngine):
             "slots_in_use": lay.used,
             "programs": [
                 {
-                    "command": 1 + k, "name": e.program.name, "exponent_bits": e.bits, "products": e.products,
+                    "command": 1 + k, "name": e.program.name, "exponent_bits": e.bits if k else self.exponent_bits,
+                    "products": e.products,
                     "digits": instructions.digits, "digit_words": lay.digit_words(k), "passes": instructions.passes,
                     "instructions": instructions.instructions,
                     **({"checked_by": e.program.check_exponent} if e.program.check_exponent else {}),
+                    **({"scalar_words": self._counted(k).plus} if self.random_blind and not k else {}),
                     "cycles": self.cycles(k),
                 } for k, (e, instructions) in enumerate(zip(lay.powers, lay.programs, strict=True))
             ],
@@ -313,7 +373,7 @@ class EngineCore(BuiltEngine):
         powers = [pow(*pair, p) for pair in pairs]
         shown = [[hex(x) for x in (*pair, power)] for pair, power in zip(pairs, powers, strict=True)]
         return Message(
-            self.layout.power_job(program, pairs, bits), {"exponent_bits": bits, "powers": shown}, "power", program,
+            self.job(program, pairs, bits), {"exponent_bits": bits, "powers": shown}, "power", program,
             p, [(power,) for power in powers], self.cycles(program, bits), self.fitted.choice,
         )  # fmt: skip
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modmill.cores.engine_files import sheet_head, waiting
+from modmill.cores.engine_files import health, sheet_head, waiting
+from modmill.engines.machine.random_port import RANDOM_WORD
+from modmill.engines.rsa.exponentiation import PUBLIC
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -47,11 +49,27 @@ each of them."""
 |---|---|---|---|---|---|---|---|
 {programs}
 
-{_check(record)}\
+{_check(record)}{_blinded(record)}\
 Digits of a window program are those of the exponent e in base 2^w, the highest first; digits of the ladder are the bits
 of e xor 2 e. Shorter exponents need fewer passes and digits. `cycles`: from the last word of a job to the first word of
 its powers, the same for all exponents and bases of a length.
 {waiting(record)}`vectors.json` has messages with their answers.
+"""
+
+
+def _blinded(record: Mapping[str, Any]) -> str:
+    """The paragraph on exponents that are blinded inside; empty without it."""
+    options, secret = record["options"], record["programs"][0]
+    if not (blind := options.get("random_blind")):
+        return ""
+    e, size, words = options.get("public_exponent", PUBLIC), secret["scalar_words"], -(-blind // RANDOM_WORD)
+    return f"""Command 1 blinds its exponents d, of at most {secret["exponent_bits"]} bits: it computes powers by
+d + r ({e} d - 1), r of {blind} bits from {words} words of the port for each thread. So d must be an inverse of {e}
+modulo the order of the base, as that of an RSA key is; with another one the power is wrong. In place of passes and
+words of digits its message has the words of digits that the engine makes, for {e.bit_length() + blind} bits more than d
+has, and {size}; then for each thread {size} words of d, in place of digits, and the base.
+{health(options["random_entropy"])}
+
 """
 
 

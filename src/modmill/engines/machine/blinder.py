@@ -3,11 +3,25 @@
 """Blinding in front of a coprocessor: plain secret scalars come in, digits of blinded ones go to the machine.
 
     message in           command, then for each thread: k, the flag of its order, its numbers
-    words to the machine command, then for each thread: the digits of k' = k + r N, its numbers
+    words to the machine command, then for each thread: the digits of k' = k + r N, b, its numbers
 
 r has ``bits`` random bits from the port of `RandomPort`, new ones for each thread of each job. N is a multiple of the
 order of the point, so k' P = k P. A ladder takes points of two curves, which have different orders: there the lowest
 bit of a word behind k, the flag, chooses the order. SETUP and jobs without a secret scalar pass unchanged.
+
+b is the random factor of the projective coordinates, the first number of each program with a secret scalar. It is
+odd, so never 0, and has ``factor_bits`` bits, one less than p, so that it is below p; its other bits are random.
+Without ``factor_bits`` a message has this factor among its numbers. If there is no other number, a word of any value
+is in the place of the numbers: so each message has a word that the block takes after b.
+
+For powers N = e k - 1, ``inverse`` = e. It is a multiple of the order of the base if k is an inverse of e modulo that
+order, as the private exponent of an RSA key is. Nothing but k is needed for it: bit i of N is a_i + k_i e modulo 2,
+where a_0 = -1 and a_(i+1) = (a_i + k_i e) / 2, rounded down. Jobs have a count then:
+
+    message in           command, words of digits of a thread, words of k, then for each thread: k, its base
+    words to the machine command, passes of the loop, words of digits, then for each thread: the digits of k', its base
+
+All words of digits are full. A job with fewer words than the most has the last rows of the table. The sum has all bits.
 
 For each thread, in cycles that depend on no number if random words are there when they are wanted:
 
@@ -17,10 +31,12 @@ For each thread, in cycles that depend on no number if random words are there wh
                       of k, and of the constant of the recoding (`serial`), added with carries, into a
                       memory; a ladder stores differences of neighbouring bits
     digits            each word of digits is gathered bit by bit, then sent
+    b                 each word of it is taken from the port, then sent
     numbers           pass
 
 The sums and the digits of a program are rows of one table, in this order: the bits of the orders and of the constants,
-or the place of a bit. A word of digits has PACK rows. r and the partial product are cleared after the sum.
+or the place of a bit. A word of digits has PACK rows. r and the partial product are cleared after the sum, and the
+last word of b after it is given.
 
 An alarm, of a health test or because no random word comes, lasts until the reset; then nothing enters the machine.
 """
@@ -31,7 +47,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -46,14 +62,18 @@ from modmill.rtl.delay import later
 
 @dataclass(frozen=True)
 class Blinding:
-    """What a `Blinder` does. ``bits``: of r. ``scalar_bits``: of k. ``orders``: the multiples N, one or two.
-    ``recodings``: of each program the recoding of its secret scalar, None if it passes. ``tests``: of random words."""
+    """What a `Blinder` does. ``bits``: of r. ``scalar_bits``: of k. ``orders``: the multiples N, one or two, or none
+    with an ``inverse`` e: then N is e k - 1, the programs are powers, and their recodings have no constant.
+    ``recodings``: of each program the recoding of its secret scalar, None if it passes. ``tests``: of random words.
+    ``factor_bits``: of b, 0 if messages have b."""
 
     bits: int
     scalar_bits: int
     orders: tuple[int, ...]
     recodings: tuple[Serial | None, ...]
     tests: HealthTests
+    factor_bits: int = 0
+    inverse: int = 0
 
     def scalar_words(self, word: int) -> int:
         """Number of words of k, for words of ``word`` bits."""
@@ -74,10 +94,29 @@ class Blinding:
         """Number of random words for each scalar."""
         return -(-self.bits // RANDOM_WORD)
 
+    def factor_words(self, layout: MicrocodeLayout) -> int:
+        """Number of random words for each b."""
+        return -(-self.factor_bits // layout.word) * -(-layout.word // RANDOM_WORD)
+
+    def number_words(self, program: int, layout: MicrocodeLayout) -> int:
+        """Words of the numbers of a thread, of a message to the blinder; 1 if it has none."""
+        if self.alone(program, layout):
+            return 1
+        drawn = bool(self.factor_bits and self.recodings[program])
+        return (len(layout.programs[program].inputs) - drawn) * layout.number_words
+
+    def alone(self, program: int, layout: MicrocodeLayout) -> bool:
+        """Whether a program has no number but b. Then a message has a word, of any value, in place of the numbers."""
+        return bool(self.factor_bits and self.recodings[program]) and len(layout.programs[program].inputs) == 1
+
     @property
     def length(self) -> int:
         """Number of bits of the longest sum."""
         return max(recoding.length for recoding in self.recodings if recoding)
+
+    def passes(self, program: int, layout: MicrocodeLayout, count: int) -> int:
+        """Passes of the loop of a job with ``count`` words of digits, all of which are full."""
+        return count * layout.per_word // sum(step.advance for step in layout.programs[program].loop) - 1
 
     @property
     def widest(self) -> int:
@@ -95,35 +134,38 @@ class Blinding:
         recoding = self.recodings[program]
         if recoding is None:
             return 0
-        return layout.threads * (recoding.length + layout.digit_words(program) * (PACK + 6) + 16 + self.random_words)
+        given = (layout.number_words + self.factor_words(layout)) * 4 if self.factor_bits else 0
+        sent = layout.digit_words(program) * (PACK + 6)
+        return layout.threads * (recoding.length + sent + 16 + self.random_words + given)
 
 
 class _Table:
     """The rows of all programs. ``starts``: index of the first row of each one."""
 
     def __init__(self, blinding: Blinding, layout: MicrocodeLayout) -> None:
-        self.rows, self.starts = list[int](), list[int]()
+        self.rows, self.starts, self.of_sums = list[int](), list[int](), bool(blinding.orders)
         self.absent = 1 << max(1, (blinding.length - 1).bit_length())  # as a place: the bit is 0
         for program, recoding in enumerate(blinding.recodings):
             self.starts.append(len(self.rows))
             if recoding is None:
                 continue
             numbers = (*blinding.orders, recoding.even, *([recoding.odd] if blinding.by_parity else []))
-            self.rows += [sum((x >> i & 1) << k for k, x in enumerate(numbers)) for i in range(recoding.length)]
+            if self.of_sums:
+                self.rows += [sum((x >> i & 1) << k for k, x in enumerate(numbers)) for i in range(recoding.length)]
             flat = [None] * (layout.digit_words(program) * PACK)
             for number, digit in enumerate(recoding.places):
                 at = number // layout.per_word * PACK + number % layout.per_word * layout.digit_bits
                 flat[at : at + len(digit)] = digit  # type: ignore[assignment]
             self.rows += [self.absent if place is None else place for place in flat]
-        self.width = max(len(blinding.orders) + 1 + blinding.by_parity, self.absent.bit_length())
+        self.width = max((len(blinding.orders) + 1 + blinding.by_parity) * self.of_sums, self.absent.bit_length())
 
 
 class Blinder(wiring.Component):
     """The block in front of a machine of a ``layout``: stream ``i`` as above, ``c`` to the machine, and random words.
 
     ``setup``: number of words of SETUP. Words that pass do so in the same cycle.
-    Cost on ECP5 in an engine for P-256 with 64 bits of r: 755 LUTs, 426 registers, a block RAM.
-    Latency: 0 cycles of words that pass.
+    Cost on ECP5 in an engine for P-256 with 64 bits of r: 813 LUTs, 429 registers, a block RAM; for
+    powers by 512 bits 747 LUTs, 471 registers, 2 block RAMs. Latency: 0 cycles of words that pass.
     """
 
     def __init__(self, blinding: Blinding, layout: MicrocodeLayout, setup: int) -> None:
@@ -168,12 +210,17 @@ class _States:
         self.table = table = _Table(blinding, layout)
         self.program = Signal(range(max(2, len(blinding.recodings))), name="program", reset_less=True)
         self.setup = Signal(name="is_setup", reset_less=True)
+        self.parts = -(-layout.word // RANDOM_WORD)  # random words that fill a word
         self.secret = ~self.setup & self._of_program([int(bool(recoding)) for recoding in blinding.recodings])
-        self.numbers = [len(p.inputs) * layout.number_words for p in layout.programs]
-        most = max(of._setup, *(layout.threads * (layout.digit_words(k) + n) for k, n in enumerate(self.numbers)))
+        self.numbers = [blinding.number_words(k, layout) for k in range(len(layout.programs))]
+        head = 2 * layout.counted
+        self.plain = [head + layout.threads * (layout.digit_words(k) + n) for k, n in enumerate(self.numbers)]
+        most = max(of._setup, *self.plain)
         self.left = Signal(range(max(most, blinding.length) + 1), name="left", reset_less=True)
         self.thread = Signal(range(max(2, layout.threads)), name="thread", reset_less=True)
         self.at = Signal(range(len(table.rows) + 1), name="at", reset_less=True)
+        self.last_thread = later(m, self.thread == layout.threads - 1, "last_thread")
+        self.count = Signal(range(layout.digit_words(0) + 1), name="count", reset_less=True)  # of powers
         self.summing, self.clear = Signal(name="summing"), Signal(name="clear")
         m.submodules.table = rows = memory.Memory(shape=table.width, depth=len(table.rows), init=table.rows)
         read = rows.read_port()
@@ -210,13 +257,13 @@ class _States:
     def _factor(self) -> None:
         """r, and the bits of r N in turn: ``product``."""
         m, blinding = self.m, self.blinding
-        size = blinding.random_words * RANDOM_WORD
+        size = max(blinding.random_words, self.parts) * RANDOM_WORD
         words, part = Signal(size, name="factor", reset_less=True), Signal(blinding.bits, name="part")
         with m.If(self.port.there):
             m.d.sync += words.eq(Cat(words, self.port.word)[RANDOM_WORD:])
-        self.factor = words[: blinding.bits]
+        self.words, self.factor = words, words[-blinding.random_words * RANDOM_WORD :][: blinding.bits]
         self.flag = Signal(name="flag", reset_less=True)
-        order = Mux(self.flag, self.row[1], self.row[0]) if blinding.flagged else self.row[0]
+        order = self._order()
         total = Signal(blinding.bits + 1, name="total")
         m.d.comb += total.eq(part + Mux(order, self.factor, 0))
         self.product = part[0] ^ (order & self.factor[0])
@@ -224,6 +271,18 @@ class _States:
             m.d.sync += part.eq(total >> 1)
         with m.If(self.clear):
             m.d.sync += [words.eq(0), part.eq(0)]
+
+    def _order(self) -> Value:
+        """The bits of N in turn."""
+        m, blinding, e = self.m, self.blinding, self.blinding.inverse
+        if not e:
+            return Mux(self.flag, self.row[1], self.row[0]) if blinding.flagged else self.row[0]
+        multiple = Signal(signed(e.bit_length() + 1), name="multiple", init=-1)
+        with m.If(self.summing):
+            m.d.sync += multiple.eq((multiple + Mux(self.bit, e, 0)) >> 1)
+        with m.If(self.clear):
+            m.d.sync += multiple.eq(-1)
+        return multiple[0] ^ self.bit  # e is odd
 
     def _sum(self) -> None:
         """The bits of the sum, into their memory."""
@@ -245,6 +304,8 @@ class _States:
     def _constant(self) -> Value:
         """The bits of the constant in turn; its parity is known from the first bit on."""
         m, at = self.m, len(self.blinding.orders)
+        if not self.table.of_sums:
+            return Const(0)
         if not self.blinding.by_parity:
             return self.row[at]
         parity, first = Signal(name="parity", reset_less=True), Signal(name="first", init=1)
@@ -269,14 +330,18 @@ class _States:
         """Add all states, in the order of a message."""
         with self.m.FSM(name="blinder"):
             self._command()
+            if self.layout.counted:
+                self._take_count()
             self._take()
             self._add()
             self._give()
+            if self.blinding.factor_bits:
+                self._draw()
             self._pass()
 
     def _command(self) -> None:
         """The first word of a message passes."""
-        m, of, layout = self.m, self.of, self.layout
+        m, of = self.m, self.of
         with m.State("COMMAND"):
             m.d.comb += of._passing.eq(1)
             m.d.sync += self.thread.eq(0)
@@ -284,14 +349,34 @@ class _States:
                 m.d.sync += [self.setup.eq(of.i_data == SETUP), self.program.eq(of.i_data - 1)]
                 m.next = "CHOOSE"
         with m.State("CHOOSE"):
-            whole = [layout.threads * (layout.digit_words(k) + n) for k, n in enumerate(self.numbers)]
-            plain = Mux(self.setup, of._setup, self._of_program(whole))
+            plain = Mux(self.setup, of._setup, self._of_program(self.plain))
             m.d.sync += [self.left.eq(plain), self.place.eq(0)]
             m.next = "PASS"
             with m.If(self.secret):
-                m.next = "SCALAR"
+                m.next = "COUNT" if self.layout.counted else "SCALAR"
             with m.Elif(plain == 0):
                 m.next = "COMMAND"
+
+    def _take_count(self) -> None:
+        """The count enters, and the words that the machine has in its place are given."""
+        m, of = self.m, self.of
+        passes = self.blinding.passes(0, self.layout, 1) + 1
+        with m.State("COUNT"):
+            m.d.comb += of._taking.eq(1)
+            with m.If(self.entered):
+                m.d.sync += self.count.eq(of.i_data)
+                m.next = "WORDS OF SCALAR"
+        with m.State("WORDS OF SCALAR"):
+            m.d.comb += of._taking.eq(1)
+            with m.If(self.entered):
+                m.next = "PASSES"
+        for state, word, following in (
+            ("PASSES", self.count * passes - 1, "WORDS"), ("WORDS", self.count, "SCALAR"),
+        ):  # fmt: skip
+            with m.State(state):
+                m.d.comb += [of._giving.eq(1), of.c_data.eq(word)]
+                with m.If(of.c_valid & of.c_ready):
+                    m.next = following
 
     def _take(self) -> None:
         """k, the flag and r enter."""
@@ -312,18 +397,24 @@ class _States:
                     m.next = "RANDOM"
         with m.State("RANDOM"):
             m.d.comb += self.port.take.eq(1)
-            m.d.sync += [self.place.eq(0), self.at.eq(self._of_program(self.table.starts))]
+            m.d.sync += [self.place.eq(0), self.at.eq(self._start())]
             with m.If(self.port.there):
                 m.d.sync += self.left.eq(self.left - 1)
                 with m.If(self.left == 1):
                     m.next = "BEGIN"
 
+    def _start(self) -> Value:
+        """The first row of the table for a job: with fewer words of digits than the most it has the last rows."""
+        if self.layout.counted:
+            return Value.cast((self.layout.digit_words(0) - self.count) * PACK)
+        return Value.cast(self._of_program(self.table.starts))
+
     def _add(self) -> None:
         """The sum; a row of the table comes a cycle after its address."""
-        m, at, left = self.m, self.at, self.left
+        m, at, left, step = self.m, self.at, self.left, int(self.table.of_sums)
         with m.State("BEGIN"):  # the first row and the first word of k are read
             m.d.sync += [
-                at.eq(at + 1),
+                at.eq(at + step),
                 left.eq(self._of_program([r.length if r else 0 for r in self.blinding.recodings])),
             ]
             m.next = "SUM"
@@ -333,11 +424,11 @@ class _States:
             with m.If(left == 1):
                 m.next = "SUMMED"
             with m.Else():
-                m.d.sync += at.eq(at + 1)
+                m.d.sync += at.eq(at + step)
         with m.State("SUMMED"):
             m.d.comb += self.clear.eq(1)
             digit_words = [self.layout.digit_words(k) for k in range(len(self.numbers))]
-            m.d.sync += left.eq(self._of_program(digit_words))
+            m.d.sync += left.eq(self.count if self.layout.counted else self._of_program(digit_words))
             m.next = "GATHER"
 
     def _give(self) -> None:
@@ -358,23 +449,69 @@ class _States:
                 m.d.sync += left.eq(left - 1)
                 m.next = "GATHER"
                 with m.If(left == 1):
-                    m.d.sync += left.eq(self._of_program(self.numbers))
-                    m.next = "PASS"
+                    if self.blinding.factor_bits:
+                        m.d.sync += left.eq(self.layout.number_words)
+                        m.next = "DRAW"
+                    else:
+                        m.d.sync += left.eq(self._of_program(self.numbers))
+                        m.next = "PASS"
 
     def _pass(self) -> None:
         """The numbers of a thread pass, or all that is left of a message without secret scalars."""
         m, left = self.m, self.left
-        last = later(m, self.thread == self.layout.threads - 1, "last_thread")
         again = later(m, self.secret, "secret_program")
         with m.State("PASS"):
             m.d.comb += self.of._passing.eq(1)
             with m.If(self.entered):
                 m.d.sync += left.eq(left - 1)
                 with m.If(left == 1):
-                    m.d.sync += [self.thread.eq(self.thread + 1), self.place.eq(0)]
-                    m.next = "COMMAND"
-                    with m.If(again & ~last):
-                        m.next = "SCALAR"
+                    self._next_thread(again)
+
+    def _next_thread(self, secret: Value) -> None:
+        """After the last word of a thread: the next message, or the scalar of the next thread."""
+        m = self.m
+        m.d.sync += [self.thread.eq(self.thread + 1), self.place.eq(0)]
+        m.next = "COMMAND"
+        with m.If(secret & ~self.last_thread):
+            m.next = "SCALAR"
+
+    def _draw(self) -> None:
+        """The words of b, each from new random words; those beyond its bits are 0."""
+        m, left, count = self.m, self.left, self.layout.number_words
+        unfilled = count - -(-self.blinding.factor_bits // self.layout.word)
+        drawn = Signal(range(max(2, self.parts)), name="drawn_words")
+        alone = [self.blinding.alone(k, self.layout) for k in range(len(self.numbers))]
+        none = later(m, self._of_program(alone), "no_numbers")
+        with m.State("DRAW"):
+            m.d.comb += self.port.take.eq(1)
+            with m.If(self.port.there):
+                m.d.sync += drawn.eq(drawn + 1)
+                with m.If(drawn == self.parts - 1):
+                    m.d.sync += drawn.eq(0)
+                    m.next = "FACTOR"
+        ends = [self.blinding.factor_bits - (count - at) * self.layout.word for at in range(count + 1)]
+        masks = [(1 << max(0, min(self.layout.word, bits))) - 1 for bits in ends]  # by the words that are left
+        word = self.words[-self.parts * RANDOM_WORD :][: self.layout.word] & chosen(left, masks) | (left == count)
+        with m.State("FACTOR"):
+            m.d.comb += [self.of._giving.eq(1), self.of.c_data.eq(word)]
+            with m.If(self.of.c_valid & self.of.c_ready):
+                m.d.sync += left.eq(left - 1)
+                m.next = "DRAW"
+                if unfilled:
+                    with m.If(left <= 1 + unfilled):
+                        m.next = "FACTOR"
+                with m.If(left == 1):
+                    m.d.comb += self.clear.eq(1)
+                    m.d.sync += left.eq(self._of_program(self.numbers))
+                    m.next = "PASS"
+                    if any(alone):
+                        with m.If(none):
+                            m.next = "DROP"
+        if any(alone):
+            with m.State("DROP"):
+                m.d.comb += self.of._taking.eq(1)
+                with m.If(self.entered):
+                    self._next_thread(Const(1))
 
 
 class BlindedCoprocessor(wiring.Component):
@@ -390,8 +527,9 @@ class BlindedCoprocessor(wiring.Component):
         super().__init__({**members, **PORTS, ALARM: Out(1)})
 
     def cycles(self, program: int, passes: int | None = None) -> int:
-        """Cycles from the last word of a job to the first word of its results."""
-        return self.inside.cycles(program, passes)
+        """Cycles from the last word of a job to the first word of its results. A word in place of numbers is taken a
+        cycle after the last word of b."""
+        return self.inside.cycles(program, passes) - self.blinding.alone(program, self.layout)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -39,6 +39,11 @@ ADDED = ("c", "e")
 """Operands of an entry in units that add two products, besides `FIELDS`."""
 
 
+def digits_in_word(bits: int) -> int:
+    """Digits of ``bits`` bits in a word, a power of two."""
+    return 1 << (max(1, PACK // bits).bit_length() - 1)
+
+
 def words_of(number: int, count: int, word: int) -> list[int]:
     """A number as ``count`` words of ``word`` bits, the least significant first."""
     return [number >> (word * k) & ((1 << word) - 1) for k in range(count)]
@@ -260,7 +265,7 @@ class MicrocodeLayout:
     @property
     def per_word(self) -> int:
         """Digits in a word, a power of two."""
-        return 1 << (max(1, PACK // self.digit_bits).bit_length() - 1)
+        return digits_in_word(self.digit_bits)
 
     def counting(self, program: int, passes: int | None = None) -> Program:
         """A program with another number of passes of its loop; None: its own number. Raises UnsupportedError for more

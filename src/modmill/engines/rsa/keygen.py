@@ -21,7 +21,7 @@ from functools import cache
 from math import gcd, isqrt, lcm, prod
 
 from modmill.contract import Fault, UnsupportedError
-from modmill.engines.rsa.rsa import BITS, EXPONENT_BITS, Engine, PrivateKey, Rsa, checked_by
+from modmill.engines.rsa.rsa import BITS, EXPONENT_BITS, Engine, PrivateKey, Rsa, inverts
 from modmill.numbers.primes import is_prime
 from modmill.numbers.shown import shortened
 
@@ -76,11 +76,11 @@ def candidate(bits: int, e: int, p: int, other: int = 0) -> bool:
 def probable_prime(engine: Engine, w: int, rounds: int, below: Callable[[int], int]) -> bool:
     """Whether an odd number w > 4 passes ``rounds`` rounds of Miller-Rabin with random bases; the engine computes the
     powers. One round runs first, because it excludes nearly every composite number. Raises UnsupportedError for an
-    engine that checks powers, because the exponents of this test are no inverses."""
-    if checked_by(engine):
+    engine for inverses of a public exponent, which the exponents of this test are not."""
+    if inverts(engine):
         raise UnsupportedError(
-            "this engine was built with --check-result and computes only powers of RSA keys, not those of a test of "
-            "primes: make keys with an engine without it"
+            "this engine was built with --check-result or --random port and computes only powers of RSA keys, not "
+            "those of a test of primes: make keys with an engine without them"
         )
     a = ((w - 1) & -(w - 1)).bit_length() - 1
     m = (w - 1) >> a

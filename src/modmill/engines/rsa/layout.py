@@ -3,7 +3,8 @@
 """Layout of an exponentiation engine: a coprocessor's layout whose programs are powers.
 
 The constants are numbers of the modulus, and the only input of a thread is the base. A job states the number of passes
-of the loop, so that one engine serves exponents of different lengths.
+of the loop, so that one engine serves exponents of different lengths. Exponents that are blinded inside fill whole
+words of digits.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from modmill.contract import Contract, UnsupportedError
-from modmill.engines.machine.layout import MicrocodeLayout
+from modmill.engines.machine.layout import MicrocodeLayout, digits_in_word
+from modmill.engines.machine.serial import Serial
 from modmill.engines.machine.timing import MachineTiming, SlotTiming, paced, unit
 from modmill.engines.microcode.hazards import check_hazards
 from modmill.engines.microcode.program import Program
-from modmill.engines.rsa.exponentiation import Exponentiation
+from modmill.engines.rsa.exponentiation import Exponentiation, PowerProgram
 
 _DISTANCES = range(1, 9)
 """Distances that are tried, in instructions from a product to its first reader. With few threads, more instructions
@@ -86,6 +88,24 @@ class PowerLayout(MicrocodeLayout):
         passes = self.passes(program, bits)
         runs = [(power.program.digits(exponent, bits), (base,)) for base, exponent in pairs]
         return self.job(program, runs, passes)
+
+
+def words_of_digits(program: PowerProgram, bits: int) -> int:
+    """Words that hold all digits of exponents of ``bits`` bits."""
+    per = digits_in_word(program.window)
+    return -(-(bits + 2) // per) if program.gray else -(-bits // (per * program.window))
+
+
+def whole_words(program: PowerProgram, count: int) -> int:
+    """Bits of the longest exponents whose digits fill ``count`` words."""
+    per = digits_in_word(program.window)
+    return count * per - 2 if program.gray else count * per * program.window
+
+
+def serial(program: PowerProgram, bits: int) -> Serial:
+    """The digits of exponents of ``bits`` bits as bits of a sum."""
+    w, count = program.window, program.digit_count(bits)
+    return Serial(tuple(tuple(range(w * k, w * k + w)) for k in reversed(range(count))), gray=program.gray)
 
 
 def power_layout(

@@ -55,10 +55,10 @@ def require_public(e: int) -> None:
         )
 
 
-def checked_by(engine: Engine) -> int:
-    """The public exponent with which an engine checks powers with secret exponents before it releases them, 0 if it
-    does not: then it computes any power."""
-    return getattr(engine, "checked_by", 0)
+def inverts(engine: Engine) -> int:
+    """The public exponent whose inverses the secret exponents of an engine must be, because it checks powers by it or
+    blinds exponents with it; 0 if the engine computes any power."""
+    return getattr(engine, "inverts", 0)
 
 
 @dataclass(frozen=True)
@@ -179,11 +179,11 @@ class Rsa:
 
     def private(self, key: PrivateKey, numbers: Sequence[int]) -> list[int]:
         """x^d mod n for each number; the public operation checks each before any is released. Raises UnsupportedError
-        for a number outside [0, n) and an engine that checks by another public exponent, Fault if a check fails: then
-        no result is released."""
+        for a number outside [0, n) and an engine for another public exponent, Fault if a check fails: then no result is
+        released."""
         require_range(numbers, key.n, f"a number must be in [0, n), n of {key.bits} bits")
-        if (e := checked_by(self.engine)) not in (0, key.e):
-            raise UnsupportedError(f"this engine checks its results by the public exponent {e}; the key has {key.e}")
+        if (e := inverts(self.engine)) not in (0, key.e):
+            raise UnsupportedError(f"this engine is for keys with the public exponent {e}; the key has {key.e}")
         factors = [self._unit(key.n) if self.blind_message else 1 for _ in numbers]
         hiding = self.engine.public(key.n, factors, key.e) if self.blind_message else factors
         hidden = [x * r % key.n for x, r in zip(numbers, hiding, strict=True)]

@@ -108,6 +108,8 @@ def read(
 
 
 _Engine = TypeVar("_Engine", bound=BuiltEngine)
+_LEAST = 8
+"""Least bits of exponents that an engine blinds."""
 KEPT = 512
 """Choices of bases that are kept while runs are drawn."""
 
@@ -145,7 +147,9 @@ def _multiples(
             f"the scalars of this engine have {core.scalar_bits} bits, which leaves {max(0, room)} for --blind-scalar, "
             f"not {blind_scalar}; ecc build --blind BITS makes room"
         )
-
+    inside = bool(core.drawn(core.number(chosen)))
+    if blind_coordinates and inside:
+        raise UnsupportedError("this engine draws the random factor of coordinates itself: no --blind-coordinates")
     if point and chosen == "multiply-base":
         raise UnsupportedError("multiply-base has no point of its own: --fixed point needs multiply or ladder")
 
@@ -169,7 +173,7 @@ def _multiples(
         return _case(made, made.message(chosen, engine.noted), setup)
 
     about = {**({"blind_scalar": blind_scalar} if blind_scalar else {}),
-             **({"blind_coordinates": True} if blind_coordinates else {}),
+             **({"blind_coordinates": "inside" if inside else True} if blind_coordinates or inside else {}),
              **({"fixed": "point"} if point else {}), **({"random_bases": True} if random_bases else {})}  # fmt: skip
     setup = core.setup(core.modulus(chosen))
     return _engine(
@@ -179,7 +183,8 @@ def _multiples(
 
 def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int, message: bool, random_bases: bool) -> Subject:
     """With ``blind``, exponents are k + r q, r of ``blind`` bits, and the modulus is a prime p with q | p - 1: so the
-    order of the bases is q, which has few bits, where an RSA key has p - 1."""
+    order of the bases is q, which has few bits, where an RSA key has p - 1. Exponents that the engine blinds are
+    inverses modulo such a q of half their length."""
     if engine.checked_by:
         raise UnsupportedError(
             "an engine with --check-result releases no power by a random exponent: test the same engine without it; "
@@ -189,11 +194,20 @@ def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int, message: boo
     if not max(1, 2 * bool(blind)) <= bits <= engine.exponent_bits - blind:
         least, most = max(1, 2 * bool(blind)), engine.exponent_bits - blind
         raise UnsupportedError(f"exponents of this engine have {least} to {most} bits beside the blinding, not {bits}")
-    q = prev_prime(1 << bits) if blind else 0
-    fitted = engine.at(prime_for(engine.fitted.p.bit_length(), q)) if blind else engine.fitted
+    q, inside = prev_prime(1 << bits) if blind else 0, engine.inverts
+    if inside:
+        if blind or bits < _LEAST:
+            raise UnsupportedError(
+                f"this engine blinds exponents itself: omit --blind-exponent, and take {_LEAST} bits or more"
+            )
+        q = prev_prime(1 << bits // 2)
+        q = q if inside % q else prev_prime(q)
+    fitted = engine.at(prime_for(engine.fitted.p.bit_length(), q)) if q else engine.fitted
     p = fitted.p
     based = _bases(engine, lambda made: made.setup(made.at(p)), random_bases)
     exponents, messages = partial(_several, engine.results, q or 1 << bits), partial(_several, engine.results, p - 1)
+    if inside:
+        exponents = partial(_inverses, engine.results, bits, inside, q)
 
     def draw(keys: Sequence[int], rnd: random.Random) -> Case:
         made, setup = based(rnd)
@@ -201,8 +215,10 @@ def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int, message: boo
             pairs = list(zip(keys, exponents(rnd), strict=True))
         else:
             pairs = [(rnd.randrange(2, p - 1), key) for key in keys]
+        if q:
+            pairs = [(pow(x, (p - 1) // q, p), key) for x, key in pairs]
         if blind:
-            pairs = [(pow(x, (p - 1) // q, p), key + q * rnd.getrandbits(blind)) for x, key in pairs]
+            pairs = [(x, key + q * rnd.getrandbits(blind)) for x, key in pairs]
         return _case(made, made.message(p, 0, bits + blind, pairs), setup)
 
     what = f"powers, exponents of {bits} bits"
@@ -216,6 +232,11 @@ def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int, message: boo
 def _several(count: int, end: int, rnd: random.Random) -> list[int]:
     """So many keys in [1, end)."""
     return [rnd.randrange(1, end) for _ in range(count)]
+
+
+def _inverses(count: int, bits: int, e: int, q: int, rnd: random.Random) -> list[int]:
+    """So many inverses of e modulo q, of at most ``bits`` bits."""
+    return [pow(e, -1, q) + q * rnd.randrange((1 << bits) // q - 1) for _ in range(count)]
 
 
 def _case(engine: BuiltEngine, job: Message, setup: Sequence[int]) -> Case:

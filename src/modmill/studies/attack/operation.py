@@ -90,7 +90,7 @@ def read(folder: Path, name: str = "", exponent_bits: int = 0, seed: int = 1) ->
     if not 1 <= bits <= engine.exponent_bits:
         raise UnsupportedError(f"exponents of this engine have 1 to {engine.exponent_bits} bits, not {bits}")
     fitted, what = engine.fitted, f"powers, exponents of {bits} bits"
-    if engine.checked_by:
+    if engine.inverts:
         fitted, powers = _inverses(engine, bits, rnd)
     else:
         powers = [(rnd.randrange(2, p - 1), rnd.getrandbits(bits)) for _ in range(engine.results)]
@@ -98,11 +98,11 @@ def read(folder: Path, name: str = "", exponent_bits: int = 0, seed: int = 1) ->
 
 
 def _inverses(engine: rsa.EngineCore, bits: int, rnd: random.Random) -> tuple[DesignInstance, list[tuple[int, int]]]:
-    """A modulus, and a base and exponent of each thread, for an engine that checks powers. Where it loads its modulus
+    """A modulus, and a base and exponent of each thread, for an engine for inverses. Where it loads its modulus
     and exponents are short, this is a prime p with a prime q | p - 1 of ``bits`` bits, which is the order of the bases.
     """
     fitted, order, length = engine.fitted, 0, engine.fitted.p.bit_length()
     if engine.contract.load and 3 < bits < length - 3:
-        order = next(q for q in (prev_prime(1 << bits), prev_prime(prev_prime(1 << bits))) if engine.checked_by % q)
+        order = next(q for q in (prev_prime(1 << bits), prev_prime(prev_prime(1 << bits))) if engine.inverts % q)
         fitted = engine.at(prime_for(length, order))
     return fitted, [engine.drawn(rnd, fitted.p, bits, order) for _ in range(engine.results)]

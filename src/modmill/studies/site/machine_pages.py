@@ -91,9 +91,9 @@ def digest_today(row: Row) -> str:
     names = ("bits", "threads", "word", "io", "cores")
     protection = {name: True for name in PROTECTIONS if a.get(name)}
     options = {name: a[name] for name in names} | protection
+    options |= {name: a[name] for name in ("random_blind", "random_entropy") if name in a}
     if "curve" in a:
         options |= {"operations": tuple(a["operations"]), "shape": Shape(**a["shape"]), "sums": a["sums"]}
-        options |= {name: a[name] for name in ("random_blind", "random_entropy") if name in a}
         pairing = a["curve"] in {curve.name for curve in PAIRING_CURVES}
         return ecc(a["curve"], a["design"], a["parameters"], allow_pairing=pairing, **options).digest
     if a.get("circuit"):
