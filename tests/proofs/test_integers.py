@@ -180,6 +180,24 @@ def test_a_sign_is_one_number_at_every_bit():
     assert make.floor(above, 9) is make.sum([(1, make.floor(apart, 7)), (1, make.number(1))])
 
 
+def test_a_sign_that_is_extended_is_one_number():
+    """A word less its upper bits, from -4094 to 4095, in 14 bits whose highest one is repeated."""
+    make = Integers()
+    number = make.product(make.atom("x", 0, 4095), make.atom("y", 0, 4095))
+    upper = make.floor(number, 12)
+    below = make.within(make.sum([(1, number), (-1 << 12, upper)]), 0, 4095)
+    x = make.sum([(1, below), (-1, upper)])
+    make.extend(x, 13)
+    assert make.floor(x, 14) is make.floor(x, 13)
+    other = make.sum([(1, x), (1, make.number(4094))])  # not below 0
+    make.extend(other, 13)
+    assert make.floor(other, 13).constant == 0
+    again = Integers()
+    y = again.atom("y", -1, 1)
+    again.extend(y, 0)  # bit 0 is no sign
+    assert again.floor(y, 0) is y
+
+
 def test_the_factor_of_a_sum_gives_closer_bounds():
     """15 times the low digit of a number that comes from a floor and was cut in another way."""
     make = Integers()

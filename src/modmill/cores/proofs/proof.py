@@ -26,7 +26,7 @@ from modmill.engines.theorem.parts import Part
 from modmill.flow import tools
 from modmill.flow.emit import digest
 from modmill.proofs.arithmetic.products import Claim, ProductProof, prove_products
-from modmill.proofs.arithmetic.residues import Channels
+from modmill.proofs.arithmetic.residue_words import Channels
 from modmill.proofs.checker.recheck import RefusedError
 from modmill.proofs.checker.replay import check
 from modmill.proofs.handshake.constant_time import PUBLIC, ConstantTime, constant_time

@@ -4,6 +4,6 @@
 
 `polynomials` (expressions of integers), `reasons` (why each holds), `ranges` and `integers` (floors and their limits),
 `word_rules` (what a cell makes of words), `full_adders` (carry-save words), `symbolic` (the run), `branches`
-(its cases), `products` (the theorem), `residues` (its end for numbers as residues) and `certificate` (the proof as
-lines).
+(its cases), `products` (the theorem), `residue_words` and `residues` (its end for numbers as residues), `sums` (sums of
+residues) and `certificate` (the proof as lines).
 """

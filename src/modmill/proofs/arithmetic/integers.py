@@ -54,6 +54,14 @@ class Integers(Ranges):
         """What is known of floor(x / 2^bits), which was asked for."""
         return self._lemmas[x, bits]
 
+    def extend(self, x: Expression, bits: int) -> None:
+        """Note that floor(x / 2^(bits + 1)) is floor(x / 2^bits) if that is -1 or 0: bit ``bits`` of x is its sign."""
+        value = self.floor(x, bits)
+        if bits and (value.low, value.high) == (-1, 0) and (x, bits + 1) not in self._lemmas:
+            of, size = self._lemmas[x, bits], 1 << bits
+            most, least = ((1, of.most), (size, value.least)), ((1, of.least), (size, value.most))
+            self._lemma(x, bits + 1, value, Sum(1, parts(most)), Sum(1, parts(least)))
+
     def _narrow(self, lemma: Lemma, least: End, most: End) -> None:
         """Note the range of a floor, from that of what it is of."""
 
@@ -231,6 +239,10 @@ class Integers(Ranges):
                 self._assume_inner(newest, other.constant or 0, (most, least) if sign > 0 else (least, most))
         self._lemmas.clear()
         self._exact.clear()
+
+    def assumed(self, x: Expression) -> list[Expression]:
+        """Expressions of which a case says the range, and that are x and a constant."""
+        return [fact for fact in self._facts if self.sum([(1, fact), (-1, x)]).constant is not None]
 
     def _assume_inner(self, number: int, value: int, ends: tuple[Fact, Fact]) -> None:
         """Note the range of what an atom is the floor of, and of its terms: the atom is ``value``, which ``ends`` say

@@ -23,7 +23,8 @@ from modmill.proofs.arithmetic.certificate import Conclusion, Witness, body, hea
 from modmill.proofs.arithmetic.integers import Integers
 from modmill.proofs.arithmetic.polynomials import Expression, Monomial
 from modmill.proofs.arithmetic.reasons import Equality
-from modmill.proofs.arithmetic.residues import Channels, Product, remains
+from modmill.proofs.arithmetic.residue_words import Channels, Product
+from modmill.proofs.arithmetic.residues import remains
 from modmill.proofs.arithmetic.symbolic import OPERANDS, Symbolic
 from modmill.proofs.arithmetic.word_rules import Bits
 from modmill.proofs.netlist import Netlist
@@ -398,7 +399,7 @@ class _Run:
         self.core = Symbolic(net, make)
         self.core.ports |= fixed
         if isinstance(claim.result, Channels):
-            self.core.words.named = {}
+            self.core.words.named, self.core.longest = {}, claim.result.bits
         if choose:
             self.core.words.decide = self._decide
         self._nothing: dict[str, Bits] = {n: (None,) * len(net.module["ports"][n]["bits"]) for n in _ports(net)}

@@ -12,60 +12,28 @@ quotient Q, both polynomials in words that the core stores and in floors, and a 
 So D R = X Y + Q p, and R is congruent to X Y factor. Its range is that of R, or that of (X Y + Q p) / D. A word that is
 stored is an unknown number; modulo m_k it may be replaced by the polynomial of which it is the value (`vanishes`). What
 makes an approximate quotient of a base extension right, the ranges of its words and the error of the cox, is so in the
-range of D R - Q p.
+range of D R - Q p. R and Q are found here for two base extensions, and in `sums` for a sum of residues.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from math import gcd, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from modmill.numbers.shown import shortened
 from modmill.proofs.arithmetic.certificate import Witness
 from modmill.proofs.arithmetic.integers import Integers
 from modmill.proofs.arithmetic.polynomials import Expression, Monomial
+from modmill.proofs.arithmetic.residue_words import Factors, Guess, Named, Product, expanded
+from modmill.proofs.arithmetic.sums import sums
 
 if TYPE_CHECKING:
     from modmill.proofs.arithmetic.products import Claim
 
 _CONGRUENCE, _RANGE = "congruence", "range"
-Named = Mapping[int, Expression]
-"""The polynomials whose values words are, by the atoms that stand for the words."""
-
-
-@dataclass(frozen=True)
-class Channels:
-    """The form of a number as words of ``bits`` bits, the first in the least significant bits: any representatives of
-    the number times its scale, modulo its modulus."""
-
-    bits: int
-    moduli: tuple[int, ...]
-    scales: tuple[int, ...]
-
-    @property
-    def width(self) -> int:
-        """Bits of a port."""
-        return self.bits * len(self.moduli)
-
-    def describe(self) -> dict[str, Any]:
-        """The form as JSON."""
-        return {"kind": "residues", "bits": self.bits, "moduli": [*self.moduli], "scales": [*self.scales]}
-
-
-@dataclass(frozen=True)
-class Product:
-    """What is known of a product: the words of the operands and of the result, the words with names, and those of them
-    that memories store."""
-
-    form: Channels
-    x: Sequence[Expression]
-    y: Sequence[Expression]
-    result: Sequence[Expression]
-    named: Named
-    stored: Set[int]
 
 
 def remains(make: Integers, claim: Claim, found: Product) -> tuple[tuple[str, ...], Witness | None]:
@@ -74,12 +42,12 @@ def remains(make: Integers, claim: Claim, found: Product) -> tuple[tuple[str, ..
     if claim.operand != claim.result or any(gcd(m, prod(moduli[:k])) > 1 for k, m in enumerate(moduli)):
         return (f"{_CONGRUENCE}: operands and result must have the same moduli, without common factors",), None
     best: tuple[tuple[str, ...], Witness | None] = (f"{_CONGRUENCE}: no numbers R and Q are found",), None
-    for divisor, number, quotient in _candidates(make, claim, found):
-        open_, every = _not_congruent(make, claim, found, divisor, number, quotient)
+    for guess in chain(_candidates(make, claim, found), sums(make, claim, found)):
+        open_, every = _not_congruent(make, claim, found, guess)
         if open_:
             best = best if best[1] else (open_, None)
             continue
-        witness = _ranged(make, claim, divisor, number, quotient)
+        witness = _ranged(make, claim, guess)
         open_ = _too_wide(claim, every, witness)
         if not open_:
             return (), witness
@@ -87,10 +55,9 @@ def remains(make: Integers, claim: Claim, found: Product) -> tuple[tuple[str, ..
     return best
 
 
-def _not_congruent(
-    make: Integers, claim: Claim, found: Product, divisor: int, number: Expression, quotient: Expression
-) -> tuple[tuple[str, ...], int]:  # fmt: skip
+def _not_congruent(make: Integers, claim: Claim, found: Product, guess: Guess) -> tuple[tuple[str, ...], int]:
     """The words that are not what R and Q say, and the product of the moduli for which D R = X Y + Q p."""
+    divisor, number, quotient = guess.divisor, guess.number, guess.quotient
     form, wrong, every = found.form, list[int](), 1
     for k, (m, scale) in enumerate(zip(form.moduli, form.scales, strict=True)):
         product = (pow(scale, -2, m), make.product(found.x[k], found.y[k])), (claim.p, quotient)
@@ -107,11 +74,11 @@ def _not_congruent(
     return ((line,) if wrong else ()), every
 
 
-def _ranged(make: Integers, claim: Claim, divisor: int, number: Expression, quotient: Expression) -> Witness:
+def _ranged(make: Integers, claim: Claim, guess: Guess) -> Witness:
     """R, Q and D with their ranges."""
-    apart = make.sum([(divisor, number), (-claim.p, quotient)])
-    facts = [make.side(x, sign, [(x, [])]) for x in (apart, quotient, number) for sign in (1, -1)]
-    return Witness(number, quotient, divisor, tuple(facts))
+    apart = make.sum([(guess.divisor, guess.number), (-claim.p, guess.quotient)])
+    facts = [make.side(x, sign, [(x, [])]) for x in (apart, guess.quotient, guess.number) for sign in (1, -1)]
+    return Witness(guess.number, guess.quotient, guess.divisor, (*(guess.ends or facts[:2]), *facts[2:]))
 
 
 def _too_wide(claim: Claim, every: int, witness: Witness) -> tuple[str, ...]:
@@ -135,28 +102,13 @@ def _too_wide(claim: Claim, every: int, witness: Witness) -> tuple[str, ...]:
 def vanishes(make: Integers, x: Expression, modulus: int, named: Named) -> bool:
     """Whether x is a multiple of the modulus, by its coefficients after the newest stored words in it, again and again,
     are replaced by what they are."""
-    return not _expanded(make, x, modulus, named).terms
-
-
-def _modulo(make: Integers, x: Expression, modulus: int) -> Expression:
-    return make.make({m: c % modulus for m, c in x.terms.items()})
-
-
-def _replaced(make: Integers, x: Expression, atom: int, by: Expression) -> Expression:
-    """x with an expression in place of an atom."""
-    parts = [(1, make.make({m: c for m, c in x.terms.items() if atom not in m}))]
-    for m, c in x.terms.items():
-        if atom in m:
-            rest = list(m)
-            rest.remove(atom)
-            parts.append((c, make.product(make.make({tuple(rest): 1}), by)))
-    return make.sum(parts)
+    return not expanded(make, x, modulus, named).terms
 
 
 # ---- R, Q and D
 
 
-def _candidates(make: Integers, claim: Claim, found: Product) -> Iterator[tuple[int, Expression, Expression]]:
+def _candidates(make: Integers, claim: Claim, found: Product) -> Iterator[Guess]:
     """D, R and Q: D is the product of the first moduli, those of base A. The first base extension adds a multiple of p
     to X Y: Q has the words in it, with their factors modulo all moduli of base B; a constant is a multiple of D. The
     second one has R from words over B, with their factors modulo all moduli of base A, and from h, whose factor is
@@ -170,35 +122,14 @@ def _candidates(make: Integers, claim: Claim, found: Product) -> Iterator[tuple[
             range(n),
             [k for k in range(n, len(form.moduli)) if gcd(claim.p * divisor, form.moduli[k]) == 1],
         )
-        first, second = _Factors(), _Factors({(): dict.fromkeys(form.moduli[:n], 0)})
+        first, second = Factors(), Factors({(): dict.fromkeys(form.moduli[:n], 0)})
         for k, x in _shared(make, found, over_b).items():
             first.add(x, form.moduli[k], divisor * pow(form.scales[k] * claim.p, -1, form.moduli[k]))
         for k, x in _shared(make, found, over_a).items():
             second.add(x, form.moduli[k], pow(form.scales[k], -1, form.moduli[k]))
         b = prod(m for k in over_b if (m := form.moduli[k]) % 2)
         quotient = first.lifted([form.moduli[k] for k in over_b], {(): form.moduli[:n]}, 0)
-        yield divisor, make.make(second.lifted(form.moduli[:n], {}, -b)), make.make(quotient)
-
-
-class _Factors(dict[Monomial, dict[int, int]]):
-    """The factor of each monomial modulo each of some moduli."""
-
-    def add(self, x: Expression, modulus: int, times: int) -> None:
-        """Note the coefficients of x, with a factor."""
-        for monomial, c in x.terms.items():
-            self.setdefault(monomial, {})[modulus] = c * times % modulus
-
-    def lifted(
-        self, moduli: Sequence[int], zero: Mapping[Monomial, Sequence[int]], wanted: int
-    ) -> dict[Monomial, int]:  # fmt: skip
-        """The factors: ``wanted`` if it is one, else the least in size. ``zero``: moduli of which a factor is a
-        multiple besides."""
-        found = {}
-        for monomial, factor in self.items():
-            every = prod(all_ := [*moduli, *zero.get(monomial, ())])
-            c = sum(factor.get(m, 0) * pow(every // m, -1, m) * (every // m) for m in all_) % every
-            found[monomial] = wanted if (c - wanted) % every == 0 else (c + every // 2) % every - every // 2
-        return found
+        yield Guess(divisor, make.make(second.lifted(form.moduli[:n], {}, -b)), make.make(quotient))
 
 
 def _shared(make: Integers, found: Product, channels: Sequence[int]) -> dict[int, Expression]:
@@ -210,22 +141,14 @@ def _shared(make: Integers, found: Product, channels: Sequence[int]) -> dict[int
         m, word = found.form.moduli[k], found.result[k]
         own[k] = tuple(sorted(a for t in (*found.x[k].terms, *found.y[k].terms) for a in t))
         stored = {a: found.named[a] for t in word.terms for a in t if len(word.terms) == 1 and a in found.named}
-        words[k] = _expanded(make, word, m, {**passed, **stored})
+        words[k] = expanded(make, word, m, {**passed, **stored})
     while True:
         uses = Counter(a for x in words.values() for t in x.terms for a in t if a in found.stored)
         some = {k: {a: found.named[a] for t in x.terms for a in t if a in found.stored and (
             (len(channels) > 1 and uses[a] == 1) or len(x.terms) == 1
-            or _expanded(make, found.named[a], found.form.moduli[k], found.named).terms.keys() <= {own[k]}
+            or expanded(make, found.named[a], found.form.moduli[k], found.named).terms.keys() <= {own[k]}
         )} for k, x in words.items()}  # fmt: skip
         if not any(some.values()):
             return {k: make.make({t: c for t, c in x.terms.items() if t != own[k]}) for k, x in words.items()}
         for k, one in some.items():
-            words[k] = _expanded(make, words[k], found.form.moduli[k], {**passed, **one})
-
-
-def _expanded(make: Integers, x: Expression, modulus: int, named: Named) -> Expression:
-    """x modulo the modulus after words, newest first, are replaced by what they are."""
-    x = _modulo(make, x, modulus)
-    while (newest := max((a for m in x.terms for a in m if a in named), default=None)) is not None:
-        x = _modulo(make, _replaced(make, x, newest, named[newest]), modulus)
-    return x
+            words[k] = expanded(make, words[k], found.form.moduli[k], {**passed, **one})

@@ -49,6 +49,8 @@ class Symbolic:
         self.ports: dict[str, Bits] = {}
         self.stored = set[int]()
         """Unknown numbers that stand for words of memories."""
+        self.longest = 0
+        """Most bits of words of memories that get names."""
         self._values: dict[Any, Bit] = {"0": 0, "1": 1, "x": None, "z": None}
         self._users: dict[Any, list[WordCell]] = {}
         self._registers: list[WordCell] = []
@@ -237,7 +239,7 @@ class Symbolic:
             if constant(where):
                 at = value_of(where) - memory.first
                 if 0 <= at < len(memory.words):
-                    new = self._stored(new) if {*mask} == {1} else new
+                    new = self._stored(new) if {*mask} == {1} and memory.width <= self.longest else new
                     memory.words[at] = self._written(memory.words[at], new, mask)
             else:
                 memory.words[:] = [(None,) * memory.width] * len(memory.words)
@@ -278,6 +280,8 @@ def _held(_words: Words, cell: WordCell, _pins: Pins) -> Bits:
 def _stored(memory: _Memory, words: Words, _cell: WordCell, pins: Pins) -> Bits:
     """The word that a read port shows."""
     address = pins["A"]
+    if words.named is not None and words.is_short(address) and None not in address:
+        address = words.case_of(address)
     if constant(address):
         at = value_of(address) - memory.first
         return memory.words[at] if 0 <= at < len(memory.words) else (None,) * memory.width

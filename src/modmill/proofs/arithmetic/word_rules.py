@@ -26,8 +26,8 @@ _MOST_PRODUCTS = 300
 """Products of terms above which a word that is chosen by a bit stays one number."""
 _MOST_SHORT = 5
 """Most terms of a bit that is multiplied by another."""
-_MOST_DECIDED = 4
-"""Most bits of a word whose value is decided when it is compared with a constant."""
+_MOST_DECIDED, _MOST_OF_RESIDUES = 4, 6
+"""Most bits of a word whose value is decided when it is compared with a constant; where numbers are residues."""
 _MOST_TERMS = 20_000
 """Terms of an expression above which a word is replaced by a new number."""
 
@@ -73,6 +73,8 @@ class Words:
         """The number that the bits are; with ``signed`` in two's complement."""
         found: list[tuple[int, Expression]] = []
         k, make = 0, self.integers
+        if signed and self.named is not None and bits and isinstance(top := bits[-1], tuple):
+            make.extend(*top)
         while k < len(bits):
             bit = bits[k]
             sign = -1 if signed and k == len(bits) - 1 else 1
@@ -214,7 +216,7 @@ class Words:
         operands = [pins[p] for p in ("A", "B")]
         if any(all(bit == 0 for bit in bits) for bits in operands):
             return (0,) * len(cell.output)
-        return self._arithmetic(cell, {p: self.name(bits, 2) for p, bits in pins.items()}, self.integers.product)
+        return self._arithmetic(cell, {p: self.name(bits, 1) for p, bits in pins.items()}, self.integers.product)
 
     def _mux(self, cell: WordCell, pins: Pins) -> Bits:
         (select,) = pins["S"]
@@ -412,8 +414,8 @@ class Words:
 
     def _logic_not(self, cell: WordCell, pins: Pins) -> Bits:
         bits = pins["A"]
-        if 1 < len(bits) <= _MOST_DECIDED and None not in bits:
-            bits = self._case_of(bits)
+        if self.is_short(bits) and None not in bits:
+            bits = self.case_of(bits)
         return self._one(cell, self.invert(self._truth(bits)))
 
     def _reduce_and(self, cell: WordCell, pins: Pins) -> Bits:
@@ -461,7 +463,7 @@ class Words:
         if None in a or None in b:
             return None
         make = self.integers
-        if constant(b) and 1 < len(a) <= _MOST_DECIDED and constant(a := self._case_of(a)):
+        if constant(b) and self.is_short(a) and constant(a := self.case_of(a)):
             return int(a != b)
         apart = make.sum([(1, self.integer(a)), (-1, self.integer(b))])
         if make.choose("apart", apart, 0, lambda: apart.low > 0 or apart.high < 0):
@@ -470,7 +472,11 @@ class Words:
             return self._truth(a)
         return self.unknown(1, "differ", a, b)[0]
 
-    def _case_of(self, bits: Bits) -> Bits:
+    def is_short(self, bits: Bits) -> bool:
+        """Whether a word has its value in a case where it is compared with a constant."""
+        return 1 < len(bits) <= (_MOST_DECIDED if self.named is None else _MOST_OF_RESIDUES)
+
+    def case_of(self, bits: Bits) -> Bits:
         """Bits of a short word, the highest ones first, with their values in this case."""
         found = list(bits)
         for k in reversed(range(len(found))):

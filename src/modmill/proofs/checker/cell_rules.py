@@ -16,7 +16,7 @@ Bit = int | None | tuple[int, int]
 Bits = tuple[Bit, ...]
 Pins = Mapping[str, Bits]
 _ONE: Poly = {(): 1}
-_MOST_DECIDED = 4
+_MOST_DECIDED, _MOST_OF_RESIDUES = 4, 6
 
 
 class Cells:
@@ -84,6 +84,7 @@ class Cells:
                 width -= 1
             atom = self.book.atom(width)
             self.named[min(min(atom))] = poly
+            self.book.given[self.book.id(combined((1, atom), (-1, poly)))] = 0, 0
             self._name_of[word] = self.bits(atom, width)
         return *self._name_of[word], *(0,) * (len(bits) - len(self._name_of[word]))
 
@@ -114,7 +115,7 @@ class Cells:
         if type_ == "$mul" and any(not any(bits) and None not in bits for bits in words):
             return (0,) * width
         if type_ == "$mul":
-            words = [self.name(bits, 2) for bits in words]
+            words = [self.name(bits, 1) for bits in words]
         end = min([width, *(bits.index(None) for bits in words if None in bits)])
         if not end:
             return (None,) * width
@@ -271,13 +272,17 @@ class Cells:
             return 0
         if None in (*a, *b):
             return None
-        if 1 < len(a) <= _MOST_DECIDED and not {*map(type, b)} - {int}:
+        if self.is_short(a) and not {*map(type, b)} - {int}:
             a = self.case_of(a)
             if all(isinstance(bit, int) for bit in a):
                 return int(a != b)
         if self.book.choice("apart", combined((1, self.value(a)), (-1, self.value(b))), 0):
             return 1
         return self.function(1, "differ", a, b)[0] if any(y != 0 for y in b) else self.any(a)
+
+    def is_short(self, bits: Bits) -> bool:
+        """Whether a word has its value in a case where it is compared with a constant."""
+        return 1 < len(bits) <= (_MOST_DECIDED if self.named is None else _MOST_OF_RESIDUES)
 
     def case_of(self, bits: Bits) -> Bits:
         """Bits of a short word, each with its value if it has one in this case; the highest ones are asked first."""
@@ -331,7 +336,7 @@ def output(cells: Cells, type_: str, n: Mapping[str, int], pins: Pins, width: in
             return cells.shift(type_, a, pins["B"], (width, signed, bool(n.get("B_SIGNED"))))
         case "$reduce_or" | "$reduce_bool" | "$logic_not":
             (bits,) = words
-            if type_ == "$logic_not" and 1 < len(bits) <= _MOST_DECIDED and None not in bits:
+            if type_ == "$logic_not" and cells.is_short(bits) and None not in bits:
                 bits = cells.case_of(bits)
             one = cells.any(bits)
             one = cells.invert(one) if type_ == "$logic_not" else one

@@ -186,6 +186,8 @@ class Run:
         words = self._memories[name]
         if None in address:
             return (None,) * width
+        if self._cells.named is not None and self._cells.is_short(address):
+            address = self._cells.case_of(address)
         if {*map(type, address)} - {int}:
             return self._cells.function(width, "read", address, tuple(words))
         at = self._cells.value(address).get((), 0) - self._circuit.numbers[name]["OFFSET"]
@@ -200,7 +202,8 @@ class Run:
             self._write(name, self._circuit.memories[name]["connections"], self._circuit.numbers[name])
         for nets, bits in found:
             self._set(nets, bits)
-        require(all(self._fixed(self._values[b]) for b in self._circuit.control), "control depends on data")
+        if cycle >= 0:  # a table may have no word for what a counter is before the reset
+            require(all(self._fixed(self._values[b]) for b in self._circuit.control), "control depends on data")
 
     def _fixed(self, bit: Bit) -> bool:
         """Whether a bit has one value, whatever the atoms are."""
@@ -229,6 +232,7 @@ class Run:
 
     def _write(self, name: str, pins: Mapping[str, Any], n: Mapping[str, int]) -> None:
         words, bits, width = self._memories[name], n["ABITS"], n["WIDTH"]
+        most = self._claim["result"].get("bits", 0)
         for k in range(n["WR_PORTS"]):
             address = self._bits(pins["WR_ADDR"][k * bits : (k + 1) * bits])
             new, mask = (self._bits(pins[p][k * width : (k + 1) * width]) for p in ("WR_DATA", "WR_EN"))
@@ -239,7 +243,7 @@ class Run:
             else:
                 at = self._cells.value(address).get((), 0) - n["OFFSET"]
                 if 0 <= at < len(words):
-                    old, new = words[at], self._cells.name(new, 1) if {*mask} == {1} else new
+                    old, new = words[at], self._cells.name(new, 1) if {*mask} == {1} and width <= most else new
                     words[at] = tuple(
                         self._cells.choose(m, (b,), (a,))[0] for a, b, m in zip(old, new, mask, strict=True)
                     )
