@@ -156,9 +156,9 @@ def test_every_design_is_in_the_table_of_rates():
     assert {name for name, *_ in SUBJECTS} == {design.name for design in DESIGNS}
 
 
-AWAITED = {"karatsuba-two-level"}
-"""Designs without a row yet: of its 100 mutants 96 are found or proved equivalent; four were neither in half an hour
-(`./mill mutate --subject karatsuba-two-level`)."""
+AWAITED = {"karatsuba-two-level", "karatsuba-two-level-solinas"}
+"""Designs without a row yet: of 100 mutants of karatsuba-two-level 96 are found or proved equivalent; four were neither
+in half an hour (`./mill mutate --subject karatsuba-two-level`). Of the other's 80 are found, 20 need long proofs."""
 
 
 def test_every_design_and_kind_of_engine_has_a_row_without_survivors():
