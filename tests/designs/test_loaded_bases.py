@@ -10,6 +10,7 @@ import pytest
 from bench import first_difference, run_loads
 from typer.testing import CliRunner
 
+from marks import long
 from modmill.cli.commands import app
 from modmill.contract import UnsupportedError
 from modmill.cores.built import Message
@@ -83,8 +84,10 @@ def test_bases_of_which_one_choice_fails_are_refused():
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [("kbe", {"w": 12}), ("hbe", {"w": 12}), ("kbe", {"w": 12, "check": True}), ("kbe", {"w": 12, "rowers": 3}),
-     ("hbe", {"columns": 3})],
+    [
+        ("kbe", {"w": 12}), long("hbe", {"w": 12}), ("kbe", {"w": 12, "check": True}),
+        long("kbe", {"w": 12, "rowers": 3}), ("hbe", {"columns": 3}),
+    ],
 )  # fmt: skip
 def test_any_choice_is_loaded_into_one_machine(name, settings):
     """Each intermediate is that of the algorithm, in the cycles of the machine with built-in bases; the products agree

@@ -78,7 +78,7 @@ def test_random_curves_are_usable_and_their_points_counted(form, a):
 
 
 def test_every_kind_of_choice_is_drawn():
-    rnd = random.Random(1)
+    rnd = random.Random(2)
     cases = [draw(rnd) for _ in range(400)]
     for name, least in (
         ("method", 2),
