@@ -225,13 +225,11 @@ def fit(p: int, *, spare: int) -> TwoLevelSolinas:
     k, b = p.bit_length(), digit_bits(p)
     if not BITS_MIN <= k <= BITS_MAX:
         raise UnsupportedError(f"the modulus must have {BITS_MIN} to {BITS_MAX} bits, this one has {k}")
+    sign, z, _ = shape(p)
+    if z < (least := NEAREST * 2 * min(b, DIGIT_MAX)):
+        raise UnsupportedError(f"p = {-sign} mod 2^{z}; for {k} bits p = 1 or -1 mod 2^{least} at least is accepted")
     if b > DIGIT_MAX:
         raise UnsupportedError(f"p must be at most 2^{BITS_MAX} - 2^{12 * DIGIT_MAX + 2 * ABOVE_MOST}, it is larger")
-    sign, z, _ = shape(p)
-    if z < NEAREST * 2 * b:
-        raise UnsupportedError(
-            f"p = {-sign} mod 2^{z}; for {k} bits p = 1 or -1 mod 2^{NEAREST * 2 * b} at least is accepted"
-        )
     above = max(0, k + spare - COUNT**2 * b)
     made = TwoLevelSolinasParams(k, (1 << k) - p, HALVES, 1, INTERVAL, above, b, sparse_terms(p), p if sign < 0 else 0)
     try:
