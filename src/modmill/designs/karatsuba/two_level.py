@@ -25,7 +25,7 @@ from typing import Any
 from amaranth.hdl import Module, Value
 
 from modmill.contract import Timing, UnsupportedError
-from modmill.design import Cost, Design, Setting, Source
+from modmill.design import Cost, Design, DesignInstance, Setting, Source
 from modmill.designs.karatsuba.two_level_product import (
     COLUMNS,
     COUNT,
@@ -241,11 +241,6 @@ def top_halves(p: TwoLevelParams, x: int, y: int) -> list[int]:
     return e
 
 
-def cost() -> Cost:
-    """A DSP block for each square and pair of digits; constants are shifts."""
-    return Cost(dsp=INTERVAL, memory_bits=0, multiplications=INTERVAL**2)
-
-
 def sizes(p: TwoLevelParams) -> str:
     """The digits of operands, in words."""
     above = f" and {p.above} above them" if p.above else ""
@@ -268,18 +263,20 @@ def corners(p: TwoLevelParams) -> list[tuple[int, int]]:
     return [*zip(edges, edges, strict=True), *zip(edges, edges[::-1], strict=True)]
 
 
-class TwoLevel(pseudo_mersenne.PseudoMersenne):
-    """The blocks and the folds for one modulus."""
+class OnTwoLevels(DesignInstance):
+    """The blocks for one modulus; abstract."""
 
     params: TwoLevelParams
 
     @property
     def cost(self) -> Cost:
-        return cost()
+        """A DSP block for each square and pair of digits; constants are shifts."""
+        return Cost(dsp=INTERVAL, memory_bits=0, multiplications=INTERVAL**2)
 
     @property
-    def machine(self) -> type[Machine]:
-        return Machine
+    def machine(self) -> type[WordsMachine]:
+        """The class of the machine."""
+        raise NotImplementedError
 
     @property
     def _below(self) -> TwoLevelParams:
@@ -291,6 +288,16 @@ class TwoLevel(pseudo_mersenne.PseudoMersenne):
 
     def binary_component(self) -> Multiplier:
         return self.machine(self._below, binary=True)
+
+
+class TwoLevel(OnTwoLevels, pseudo_mersenne.PseudoMersenne):
+    """The blocks and the folds for one modulus."""
+
+    params: TwoLevelParams
+
+    @property
+    def machine(self) -> type[Machine]:
+        return Machine
 
     def trace(self, a: int, b: int) -> Iterator[tuple[str, Any]]:
         p, bits = self.params, self.params.bits

@@ -23,8 +23,8 @@ from typing import Any
 
 from amaranth.hdl import Module, Value
 
-from modmill.contract import Timing, UnsupportedError
-from modmill.design import Cost, Design, Source
+from modmill.contract import UnsupportedError
+from modmill.design import Design, Source
 from modmill.designs.karatsuba import two_level
 from modmill.designs.karatsuba.positions import NEAREST, Positions
 from modmill.designs.karatsuba.positions import Kind as Quotient
@@ -47,7 +47,6 @@ from modmill.designs.pseudo_mersenne.serial_fold import SerialFold
 from modmill.designs.pseudo_mersenne.shape import Kind as Folds
 from modmill.designs.solinas.design import TERMS_MAX, shape, sparse_terms
 from modmill.designs.solinas.sparse_quotient import Term
-from modmill.interface import Multiplier
 from modmill.rtl.conditional_subtract import ConditionalSubtract
 from modmill.rtl.digit_serial import START, Control, Frame
 from modmill.schedule import Operation, Step
@@ -139,29 +138,14 @@ class TwoLevelSolinasParams(TwoLevelParams):
         yield Folds.RESULT().on("results", last, self.frame.timing.latency - last, map(Quotient.OUT, range(HALVES)))
 
 
-class TwoLevelSolinas(SparseMontgomery):
+class TwoLevelSolinas(two_level.OnTwoLevels, SparseMontgomery):
     """The blocks and the quotient for one modulus."""
 
     params: TwoLevelSolinasParams
 
     @property
-    def cost(self) -> Cost:
-        return two_level.cost()
-
-    @property
     def machine(self) -> type[Machine]:
         return Machine
-
-    @property
-    def _below(self) -> TwoLevelSolinasParams:
-        """For operands below p: they have no bits above the digits."""
-        return replace(self.params, above=0)
-
-    def binary_timing(self) -> Timing:
-        return self._below.binary_frame.timing
-
-    def binary_component(self) -> Multiplier:
-        return self.machine(self._below, binary=True)
 
     def multiplied(self, a: int, b: int) -> Generator[tuple[str, Any], None, list[int]]:
         p = self.params
