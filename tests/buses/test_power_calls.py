@@ -260,7 +260,7 @@ def test_a_planted_error_of_setup_is_caught(powers, tmp_path):
     assert sent and powers.core.setup(powers.core.at(2**130 - 1)) not in sent
 
 
-@pytest.mark.parametrize("seed", [0, 2, 3, *map(long, (1, 4, 5))])
+@pytest.mark.parametrize("seed", [0, 2, *map(long, (1, 3, 4, 5))])
 def test_engines_of_any_shape(seed, tmp_path):
     """Random engines with calls: SETUP and jobs are those of Python, and powers right."""
     core, rnd = random_engine(seed), random.Random(seed)

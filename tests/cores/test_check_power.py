@@ -88,7 +88,7 @@ def test_an_input_of_another_key_or_out_of_range_is_an_alarm(checking):
         assert checking.simulate(checking.fitted, 0, [pair] * 2).powers == [0, 0]
 
 
-@pytest.mark.parametrize("loadable", [True, pytest.param(False, id="built-in")])
+@pytest.mark.parametrize("loadable", [True, pytest.param(False, id="built-in", marks=pytest.mark.long)])
 def test_other_moduli(loadable):
     """Also composite ones, and ones for which e has no inverse: there the pairs are other ones."""
     for p in (2**61 - 1, 2**64 - 1, 5 * 2**13 * PUBLIC + 1, 17 * 19):

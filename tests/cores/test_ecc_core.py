@@ -8,6 +8,7 @@ import random
 import pytest
 from small_curves import montgomery
 
+from marks import long
 from modmill.contract import UnsupportedError
 from modmill.cores.ecc.engine import RtlPointEngine, Work
 from modmill.cores.ecc.machine import ecc, read
@@ -144,7 +145,7 @@ def test_what_cannot_be_made_is_refused(x25519):
 
 
 @pytest.mark.parametrize(("curve", "design", "spare"), [
-    ("P-256", "karatsuba-solinas", 3), ("Curve25519", "karatsuba", 1), ("secp256k1", "karatsuba", None),
+    long("P-256", "karatsuba-solinas", 3), ("Curve25519", "karatsuba", 1), ("secp256k1", "karatsuba", None),
 ])  # fmt: skip
 def test_operands_get_the_room_that_sums_need(curve, design, spare):
     core = ecc(curve, design)

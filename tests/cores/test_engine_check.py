@@ -103,7 +103,7 @@ def test_planted_faults_of_the_files_are_found(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "p", "width"), [("kbe", 2**61 - 1, 0), long("hbe", 2**31 - 1, 0), long("kbe", 0, 160), ("hbe", 0, 160)]
+    ("name", "p", "width"), [("kbe", 2**61 - 1, 0), long("hbe", 2**31 - 1, 0), long("kbe", 0, 160), long("hbe", 0, 160)]
 )
 def test_an_engine_on_a_designs_own_slot_machine_passes(tmp_path, name, p, width):
     """Both engines start from random registers of their own: a control bit that nothing sets once chose the memory. A

@@ -85,7 +85,7 @@ def test_bases_of_which_one_choice_fails_are_refused():
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("kbe", {"w": 12}), long("hbe", {"w": 12}), ("kbe", {"w": 12, "check": True}),
+        ("kbe", {"w": 12}), long("hbe", {"w": 12}), long("kbe", {"w": 12, "check": True}),
         long("kbe", {"w": 12, "rowers": 3}), ("hbe", {"columns": 3}),
     ],
 )  # fmt: skip

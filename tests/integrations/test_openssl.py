@@ -188,7 +188,8 @@ def test_the_page_from_the_first_command_to_the_last(build, mill, tmp_path):
         assert wanted in shown, shown[-3000:]
 
 
-@pytest.mark.parametrize("whole", [False, long(True)])
+@pytest.mark.long
+@pytest.mark.parametrize("whole", [False, True])
 def test_the_tutorial(whole, build, mill, tmp_path):
     """The shell blocks of docs/tutorial.md show what the page shows. Not whole: without the two long commands, and the
     core of P-256 is there already."""
