@@ -265,7 +265,7 @@ def test_engines_of_any_shape(seed, tmp_path):
     """Random engines with calls: SETUP and jobs are those of Python, and powers right."""
     core, rnd = random_engine(seed), random.Random(seed)
     powers = Powers(core, compiled(core, tmp_path), PowerStandIn(core))
-    powers.bus.moduli = moduli(powers.c.bits, rnd)
+    powers.bus.moduli = [x.p for x in core.tried()] if core.blind_messages else moduli(powers.c.bits, rnd)
     for p in powers.bus.moduli:
         _, modulus = powers.modulus(p)
         length = 1 + rnd.randrange(powers.c.exponent_bits)

@@ -73,7 +73,7 @@ class PowerCalls:
     ``constants``: names of the numbers at the end of SETUP. ``most_words``: words of the longest message or answer.
     ``checked_by``: the public exponent with which the engine checks its results, 0 for none. ``inverts``: the one whose
     inverses exponents must be, 0 for none. ``inside``: bits by which the engine makes exponents longer when it blinds
-    them, 0 if it does not; then it takes them without digits.
+    them, 0 if it does not; then it takes them without digits, of ``exponents`` numbers each.
     """
 
     bits: int
@@ -93,12 +93,18 @@ class PowerCalls:
     checked_by: int = 0
     inverts: int = 0
     inside: int = 0
+    exponents: int = 1
 
     TEMPLATES: ClassVar[tuple[str, str]] = ("powers.h.j2", "powers.c.j2")
     ABOUT: ClassVar[str] = "modular powers, and RSA"
     adds: ClassVar[bool] = True
     multiplies: ClassVar[bool] = True
     enters: ClassVar[bool] = True
+
+    @property
+    def messages(self) -> bool:
+        """Whether the engine blinds bases too."""
+        return self.exponents > 1
 
     @property
     def words(self) -> int:
@@ -138,7 +144,7 @@ class PowerCalls:
     @property
     def count(self) -> str:
         """Words of the digits of an exponent with ``bits`` bits that is blinded inside, in C."""
-        each, more = (self.per_word, 2) if self.gray else (self.per_word * self.window, 0)
+        each, more = (self.per_word, 2) if self.gray else (self.per_word // self.exponents * self.window, 0)
         return f"(bits + {self.inside + more + each - 1}u) / {each}u"
 
     @property

@@ -64,6 +64,7 @@ class ProductCalls:
     TEMPLATES: ClassVar[tuple[str, str]] = ("products.h.j2", "products.c.j2")
     ABOUT: ClassVar[str] = "products of numbers below the modulus"
     enters: ClassVar[bool] = False
+    messages: ClassVar[bool] = False
 
     @property
     def multiplies(self) -> bool:

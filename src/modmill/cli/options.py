@@ -165,6 +165,14 @@ RandomExponent = Annotated[
         "words from a port of its own; then exponents must be inverses of --public-exponent.",
     ),
 ]
+BlindMessages = Annotated[
+    bool,
+    typer.Option(
+        "--blind-messages/--no-blind-messages",
+        help="With --random port also blind messages: (x u^e)^d / u with a random u for each x, for a product more in "
+        "each digit of d.",
+    ),
+]
 RandomEntropy = Annotated[
     int,
     typer.Option(

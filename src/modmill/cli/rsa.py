@@ -67,6 +67,7 @@ def build(
     fixed_addresses: options.FixedAddresses = False,
     public_exponent: options.PublicExponent = 65537,
     random: options.RandomExponent = "host",
+    blind_messages: options.BlindMessages = False,
     random_entropy: options.RandomEntropy = 32,
 ) -> None:
     """Emit an engine: Verilog, its messages, and vectors. With CRT it has half the width of the modulus."""
@@ -84,6 +85,7 @@ def build(
         circuit, chosen, p, width, parse_set(sets), method=method, window=window, threads=threads, word=word, io=io,
         top=top, cores=cores, bus=bus, bus_clock=bus_clock, key_slots=key_slots, lockstep=lockstep,
         check_result=check_result, parity=parity, fixed_addresses=fixed_addresses, public_exponent=public_exponent,
+        blind_messages=blind_messages,
         **_exponents(width, random, blind, random_entropy),
     )  # fmt: skip
     words = [
@@ -147,6 +149,7 @@ def race(
     fixed_addresses: options.FixedAddresses = False,
     public_exponent: options.PublicExponent = 65537,
     random: options.RandomExponent = "host",
+    blind_messages: options.BlindMessages = False,
     random_entropy: options.RandomEntropy = 32,
     seeds: options.Seeds = 3,
     as_json: options.Json = False,
@@ -165,7 +168,7 @@ def race(
     built = partial(
         _built, circuit, p=p, width=width, settings=settings, method=method, window=window, threads=threads, word=word,
         io=io, cores=cores, lockstep=lockstep, check_result=check_result, parity=parity,
-        fixed_addresses=fixed_addresses, public_exponent=public_exponent,
+        fixed_addresses=fixed_addresses, public_exponent=public_exponent, blind_messages=blind_messages,
         **_exponents(width, random, blind, random_entropy),
     )  # fmt: skip
     entrants = list(_entrants(multiplier or (circuits() if circuit else loaded()), built, bool(multiplier), circuit))

@@ -489,7 +489,7 @@ class BuiltEngine(ABC):
     @property
     def protection(self) -> dict[str, bool]:
         """The options that protect the engine and are on."""
-        return {name: True for name in PROTECTIONS if getattr(self, name)}
+        return {name: True for name in PROTECTIONS if getattr(self, name, False)}
 
     @property
     def from_port(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ from modmill.report.engine_rows import work_of
 from modmill.report.result_tables import ENGINES_ON, all_rows
 from modmill.report.rows import Row
 
-PROTECTIONS = ("lockstep", "check_result", "parity", "fixed_addresses")
+PROTECTIONS = ("lockstep", "check_result", "parity", "fixed_addresses", "blind_messages")
 """Options of a build that protect an engine, as rows name them."""
 OUTCOMES = ("no effect", "detected", "withheld", "released")
 """What a fault may end in, as rows name it; the harness of the simulation has the same order."""
@@ -54,6 +54,7 @@ def blinding(about: Mapping[str, Any]) -> str:
     words = [f"{name} {about[key]} bits" for name in ("scalar", "exponent") if (key := f"blind_{name}") in about]
     secret = "scalar" if "curve" in about else "exponent"
     words += [f"{secret} {about['random_blind']} bits inside"] if "random_blind" in about else []
+    words += ["message inside"] * bool(about.get("blind_messages"))
     if coordinates := about.get("blind_coordinates"):
         words.append("coordinates inside" if coordinates == "inside" else "coordinates")
     words += ["bases"] * bool(about.get("random_bases"))

@@ -42,7 +42,7 @@ _WORDS = {
 }  # fmt: skip
 _FIXED = ("modulus_bits", "curve", "operations", "method", "bits", "window", "shape", "threads", "cores", "sums",
           "word", "io", "native", "modulus", "circuit", "lockstep", "check_result", "parity", "fixed_addresses",
-          "public_exponent", "random_blind", "random_entropy")  # fmt: skip
+          "blind_messages", "public_exponent", "random_blind", "random_entropy")  # fmt: skip
 """Keys that distinguish engines around one design, in addition to its parameters."""
 
 OF_PUBLIC = "public"
@@ -50,7 +50,8 @@ OF_PUBLIC = "public"
 
 _RSA = {
     "method": "window", "window": 5, "word": 32, "io": "native", "lockstep": False, "check_result": False,
-    "parity": False, "fixed_addresses": False, "public_exponent": PUBLIC, "random_blind": 0, "random_entropy": 32,
+    "parity": False, "fixed_addresses": False, "blind_messages": False, "public_exponent": PUBLIC, "random_blind": 0,
+    "random_entropy": 32,
 }  # fmt: skip
 _ECC = {
     "sums": 3, "word": 32, "lockstep": False, "check_result": False, "parity": False, "fixed_addresses": False,

@@ -218,9 +218,15 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
         arguments = (*given, length, *_surroundings(rnd))
         return EngineCase("rsa", design.name, arguments, _settings(rnd, design, p), circuit=True)
     check, blind = rnd.randrange(CHECKED) == 0, _blind(rnd)
+    messages = blind > 0 and rnd.randrange(2) == 0
+    if messages and rnd.randrange(4):  # mostly what such an engine takes
+        given, length = (
+            [("width", bits)] if loads else given,
+            ("bits", rnd.choice((0, bits, bits + rnd.randint(1, 64)))),
+        )
     options = [
         length,
-        ("method", rnd.choice(("window", "window", "ladder"))),
+        ("method", "window" if messages else rnd.choice(("window", "window", "ladder"))),
         ("window", rnd.randint(1, 5)),
         ("io", rnd.choice(("native", "native", _binary(design, p)))),
         ("native", bool(rnd.randrange(4))),
@@ -230,6 +236,7 @@ def _rsa(rnd: random.Random, small: bool) -> EngineCase:
         *_parity(rnd),
         *([("fixed_addresses", True)] if rnd.randrange(FIXED) == 0 else []),
         *([("random_blind", blind), ("random_entropy", rnd.randint(1, 32))] if blind else []),
+        *([("blind_messages", True)] if messages else []),
     ]
     return EngineCase("rsa", design.name, (*given, *options), _settings(rnd, design, p))
 

@@ -30,6 +30,7 @@ from modmill.engines.rsa.exponentiation import (
     PUBLIC,
     Exponentiation,
     PowerProgram,
+    blinded_window,
     checked,
     fixed_window,
     ladder,
@@ -51,13 +52,21 @@ SHORT = 48
 """Length in bits of the exponents in most messages of vectors and checks."""
 
 
-def uniform(method: str, window: int, converted: bool, check: int = 0, fixed_addresses: bool = False) -> PowerProgram:
+def uniform(
+    method: str, window: int, converted: bool, check: int = 0, fixed_addresses: bool = False, blinds: int = 0
+) -> PowerProgram:
     """The program for secret exponents; ``converted`` as in `fixed_window`. ``check``: the exponent with which it
-    checks its result, 0 for none. ``fixed_addresses``: as in `BuiltEngine`. Raises UnsupportedError for an unknown
-    method, and for a window out of range."""
+    checks its result, 0 for none. ``fixed_addresses``: as in `BuiltEngine`. ``blinds``: the exponent with which it
+    blinds its base, as in `blinded_window`, 0 for none. Raises UnsupportedError for an unknown method, for a window out
+    of range, and for a ladder that blinds."""
     if method not in METHODS:
         raise UnsupportedError(f"the method must be one of {', '.join(METHODS)}, not {shortened(method)}")
-    made = ladder(converted) if method == "ladder" else fixed_window(window, converted)
+    if blinds and method == "ladder":
+        raise UnsupportedError("the ladder does not blind messages: take --method window or --no-blind-messages")
+    if blinds:
+        made = blinded_window(window, blinds, converted)
+    else:
+        made = ladder(converted) if method == "ladder" else fixed_window(window, converted)
     made = with_selections(made) if fixed_addresses else made
     return checked(made, check) if check else made
 
@@ -70,14 +79,19 @@ class EngineCore(BuiltEngine):
     exponent 65537. ``method``: of `METHODS`. ``window``: bits of a digit. ``native``: whether numbers stay in the
     design's own slot machine, if it has one and ``io`` is native. ``public_exponent``: e, with which program 0 checks
     its result, if ``check_result``, and blinds exponents, with ``random_blind``: d + r (e d - 1), r of so many bits.
-    Then program 0 is for inverses of e only. The numbers of bits are those before blinding. Other options as in
-    `BuiltEngine`. Raises UnsupportedError as that does, and for a public exponent that has no use or is out of range.
+    Then program 0 is for inverses of e only. The numbers of bits are those before blinding. ``blind_messages``: bases
+    are blinded too, as in `blinded_window`, by random factors from the port. Then moduli have all bits, and exponents
+    are inverses of e modulo the order of every number, as those of an RSA key are. Other options as in `BuiltEngine`.
+    Raises UnsupportedError as that does, for a public exponent that has no use or is out of range, and for
+    ``blind_messages`` without random words, with numbers that are not binary, exponents shorter than the modulus, and a
+    modulus that `pairs.whole` does not accept.
     """
 
     method: str = "window"
     window: int = 5
     native: bool = True
     public_exponent: int = PUBLIC
+    blind_messages: bool = False
 
     STEM = "engine"
     KIND = "powers"
@@ -91,6 +105,35 @@ class EngineCore(BuiltEngine):
                 "a public exponent is that of a check or of blinding inside: give --public-exponent with "
                 "--check-result or --random port"
             )
+        if self.blind_messages:
+            self._require_blinding()
+
+    def _require_blinding(self) -> None:
+        """Raise UnsupportedError if this engine cannot blind messages."""
+        p, e = self.fitted.p, self.public_exponent
+        size = p.bit_length()
+        if not self.random_blind:
+            raise UnsupportedError("messages are blinded with random words: --blind-messages needs --random port")
+        if not isinstance(self.contract.operand, Binary):
+            raise UnsupportedError(
+                f"an engine around {self.design} has residues at its ports, and draws binary numbers only: take "
+                "--no-blind-messages, or a design with binary numbers, such as montgomery-array"
+            )
+        if self.bits and self.bits < size:
+            raise UnsupportedError(
+                f"exponents of {self.bits} bits are no inverses of {e} for all messages modulo numbers of {size} bits: "
+                f"take {size} bits or more, or --no-blind-messages"
+            )
+        if not powers.whole(p, e):
+            raise UnsupportedError(
+                f"with blinded messages an engine is made for a prime p with p - 1 coprime to {e}, so that its results "
+                f"can be checked; {shortened(p)} is none: load the modulus, or take --no-blind-messages"
+            )
+
+    @property
+    def blinds(self) -> int:
+        """The public exponent with which program 0 blinds its base, 0 if it does not."""
+        return self.public_exponent if self.blind_messages else 0
 
     @property
     def checked_by(self) -> int:
@@ -108,16 +151,51 @@ class EngineCore(BuiltEngine):
             return None
         power, tests = self.layout.powers[0], HealthTests(self.random_entropy)
         recodings = serial(power.program, power.bits), None
+        factor = self.fitted.p.bit_length() - 1 if self.blind_messages else 0
         return Blinding(
-            self.random_blind, self.exponent_bits, (), recodings, tests, inverse=self.public_exponent
+            self.random_blind, self.exponent_bits, (), recodings, tests, factor, inverse=self.public_exponent
         )  # fmt: skip
 
+    def shortened(self, bits: int) -> int:
+        """The length of exponents for a test in place of ``bits``: the longest if they are shorter, and if messages are
+        blinded."""
+        return self.exponent_bits if self.blind_messages else min(bits, self.exponent_bits)
+
+    def require_length(self, bits: int) -> None:
+        """Raise UnsupportedError if exponents of so many bits are too short for blinded messages."""
+        least = self.fitted.p.bit_length() if self.blind_messages else 0
+        if bits < least:
+            raise UnsupportedError(
+                f"this engine blinds messages: exponents must be inverses modulo p - 1, of {least} bits or more, "
+                f"not {bits}"
+            )
+
+    def tried(self) -> list[DesignInstance]:
+        """The multiplier with each modulus with which an engine is tried, its own first."""
+        if not self.blind_messages:
+            return [self.fitted, *self.fitted.others()]
+        size = self.fitted.p.bit_length() if self.fitted.load else 0
+        return [self.fitted, *map(self.at, powers.primes_for(size, self.public_exponent, self.fitted.p))]
+
+    def serves(self, p: int) -> bool:
+        """Whether all powers modulo a number that the design can load may be tried."""
+        return not self.blind_messages or (
+            p.bit_length() == self.fitted.p.bit_length() and powers.whole(p, self.public_exponent)
+        )
+
     def drawn(self, rnd: random.Random, p: int, bits: int, order: int = 0) -> tuple[int, int]:
-        """A random base and exponent of program 0; ``order`` as in `pairs.drawn`."""
+        """A random base and exponent of program 0; ``order`` as in `pairs.drawn`. If messages are blinded, exponents
+        have at least the bits of p."""
+        if self.blind_messages:
+            bits, order = max(bits, p.bit_length()), p - 1
         return powers.drawn(rnd, p, bits, self.inverts, order)
 
     def released(self, p: int, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Those of some (base, exponent) modulo p whose powers program 0 computes and releases."""
+        """Those of some (base, exponent) modulo p whose powers program 0 computes and releases. If messages are
+        blinded, the bases with other exponents, or nothing if there are none."""
+        if self.blind_messages:
+            rnd, known = random.Random(len(pairs)), powers.whole(p, self.public_exponent)
+            return [(base, self.drawn(rnd, p, self.exponent_bits)[1]) for base, _ in pairs if known]
         return [pair for pair in pairs if powers.released(p, pair, self.inverts)]
 
     @cached_property
@@ -143,7 +221,9 @@ class EngineCore(BuiltEngine):
         contract, timing = self.contract, self.timing
         others = [x.contract(self.io) for x in self.fitted.others()]
         converted = any(c.factor % c.p != 1 for c in (contract, *others))  # R may be 1 for one modulus only
-        secret = uniform(self.method, self.window, converted, self.checked_by, self.fixed_addresses)
+        secret = uniform(
+            self.method, self.window, converted, self.checked_by, self.fixed_addresses, self.blinds
+        )  # fmt: skip
         programs = (
             (secret, self._blinded(secret, self.bits or contract.p.bit_length())),
             (left_to_right(PUBLIC, converted=converted), PUBLIC.bit_length()),
@@ -227,7 +307,7 @@ class EngineCore(BuiltEngine):
         if made_inside := self.blinding:
             size = made_inside.scalar_words(self.word) * (not program)
             most = lay.digit_words(program)
-            return Counted(most, 0, size, 0, len(made.inputs) * lay.number_words, lay.threads, True)
+            return Counted(most, 0, size, 0, made_inside.number_words(program, lay), lay.threads, True)
         times = max(sum(instruction.advance for instruction in p.loop) for p in lay.programs)
         outside = sum(instruction.advance for instruction in (*made.before, *made.after))
         shift, numbers = lay.per_word.bit_length() - 1, len(made.inputs) * lay.number_words
@@ -251,7 +331,7 @@ class EngineCore(BuiltEngine):
             bits, self.exponent_bits, lay.number_words, self.cores * lay.threads, program.window, program.gray, each,
             lay.digit_bits, lay.per_word, max(1, lay.rounds), lay.key_words, found, lay.numbers_of_modulus, most,
             self.checked_by, self.inverts,
-            self.public_exponent.bit_length() + self.random_blind if self.random_blind else 0,
+            self.public_exponent.bit_length() + self.random_blind if self.random_blind else 0, program.exponents,
         )  # fmt: skip
 
     def messages_for_bus(self) -> Iterator[Message]:
@@ -261,12 +341,19 @@ class EngineCore(BuiltEngine):
         """With key slots also a job of random powers, which depend on each digit of an exponent."""
         yield from super().exchanges()
         if self.key_slots:
-            p, bits, rnd = self.fitted.p, min(SHORT, self.exponent_bits), random.Random(3)
+            p, bits, rnd = self.fitted.p, self.shortened(SHORT), random.Random(3)
             pairs = [self.drawn(rnd, p, bits) for _ in range(self.results)]
             yield from self._dealt({0: [self.message(p, 0, bits, pairs)]})
 
     def at(self, p: int) -> DesignInstance:
-        """The multiplier with ``p`` loaded. Raises UnsupportedError if p cannot be loaded."""
+        """The multiplier with ``p`` loaded. Raises UnsupportedError if p cannot be loaded, and if it is shorter than
+        random factors."""
+        size = self.fitted.p.bit_length()
+        if self.blind_messages and p.bit_length() != size:
+            raise UnsupportedError(
+                f"this engine blinds messages with numbers of {size - 1} bits: moduli must have {size} bits, got "
+                f"{p.bit_length()}"
+            )
         return self.fitted if p == self.fitted.p else self.fitted.at(p)
 
     def setup(self, fitted: DesignInstance) -> list[int]:
@@ -389,7 +476,7 @@ class EngineCore(BuiltEngine):
                 lambda pair: pow(*pair, p), lambda power: power in (0, 1, p - 1), self.results, self.cores,
             ))  # fmt: skip
 
-        short = min(SHORT, longest)
+        short = self.shortened(SHORT)
         ones = (1 << short) - 1
         yield self.setting(self.fitted)
         if full and longest > short:
@@ -410,14 +497,15 @@ class EngineCore(BuiltEngine):
 
 
 def prepared(
-    design: str, p: int, width: int, settings: Mapping[str, Any] | None
+    design: str, p: int, width: int, settings: Mapping[str, Any] | None, e: int = 0
 ) -> tuple[str, DesignInstance, dict[str, Any]]:
-    """Design, instance and settings for an engine; raises as `engine` does."""
+    """Design, instance and settings for an engine, for a prime of `pairs.whole` if there is an ``e``; raises as
+    `engine` does."""
     chosen = find_design(design)
     given = chosen.checked(settings or {})
     if any(s.name == "loadable" for s in chosen.settings) and "loadable" not in given and not p:
         given["loadable"] = True
-    fitted = chosen.fit(p or prev_prime(1 << width), **given)
+    fitted = chosen.fit(p or (powers.primes_for(width, e)[0] if e else prev_prime(1 << width)), **given)
     if not p and fitted.load is None:
         raise UnsupportedError(
             f"{design} has its modulus built in: give the modulus or key for the engine, or take a design that loads it"
@@ -433,7 +521,8 @@ def engine(
 
     Raises UnsupportedError if the design does not support the modulus, or cannot load one.
     """
-    return EngineCore(*prepared(design, p, width, settings), **options)
+    e = options.get("public_exponent", PUBLIC) if options.get("blind_messages") else 0
+    return EngineCore(*prepared(design, p, width, settings, e), **options)
 
 
 read = EngineCore.read

@@ -68,7 +68,21 @@ d + r ({e} d - 1), r of {blind} bits from {words} words of the port for each thr
 modulo the order of the base, as that of an RSA key is; with another one the power is wrong. In place of passes and
 words of digits its message has the words of digits that the engine makes, for {e.bit_length() + blind} bits more than d
 has, and {size}; then for each thread {size} words of d, in place of digits, and the base.
-{health(options["random_entropy"])}
+{_blinded_messages(record, e, words)}{health(options["random_entropy"])}
+
+"""
+
+
+def _blinded_messages(record: Mapping[str, Any], e: int, words: int) -> str:
+    """The paragraph on messages that are blinded inside; empty without it."""
+    if not record["options"].get("blind_messages"):
+        return ""
+    size = record["modulus_bits"] - 1
+    return f"""
+It also blinds each base x, with a random odd u of {size} bits: it computes (x u^{e})^d u^-1, both powers at once, with
+the same squares. u^-1 is u^(r' ({e} d - 1) - 1), r' odd and as long as r. For these there are {words} more words of the
+port, and those of u. So a modulus must have {size + 1} bits, and d must be an inverse of {e} modulo the order of every
+number, as that of an RSA key is.
 
 """
 

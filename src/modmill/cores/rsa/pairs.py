@@ -41,6 +41,25 @@ def drawn(rnd: random.Random, p: int, bits: int, e: int, order: int = 0) -> tupl
     return pow(rnd.randrange(1, p), (p - 1) // t, p), exponent
 
 
+def whole(p: int, e: int) -> bool:
+    """Whether p is a prime and e has an inverse modulo p - 1, so that x^(k e) = x for a k and all x."""
+    return gcd(p - 1, e) == 1 and is_prime(p)
+
+
+@lru_cache(64)
+def primes_for(bits: int, e: int, *but: int) -> tuple[int, ...]:
+    """The largest and the least prime of ``bits`` bits of `whole`, and one between them, without those of ``but``;
+    nothing for 0 bits. Raises UnsupportedError if there is none at all."""
+    if not bits:
+        return ()
+    middle, (least, end) = random.Random(bits).getrandbits(bits) | 1 << bits - 1, (1 << bits - 1, 1 << bits)
+    searches = (range(end - 1, least, -1), range(least, end), range(middle, end))
+    found = [next((p for p in some if whole(p, e)), 0) for some in searches]
+    if not any(found):
+        raise UnsupportedError(f"no prime p of {bits} bits has a p - 1 coprime to {e}: take longer moduli")
+    return tuple(dict.fromkeys(p for p in found if p and p not in but))
+
+
 def prime_for(bits: int, q: int) -> int:
     """The largest prime p of ``bits`` bits with q | p - 1. Raises UnsupportedError if there is none."""
     step = 2 * q

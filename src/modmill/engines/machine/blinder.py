@@ -23,6 +23,9 @@ where a_0 = -1 and a_(i+1) = (a_i + k_i e) / 2, rounded down. Jobs have a count 
 
 All words of digits are full. A job with fewer words than the most has the last rows of the table. The sum has all bits.
 
+With ``factor_bits`` powers have b too, in front of the base, and a second exponent r' N - 1, r' odd and as long as r:
+its sum follows the first one, with -1 in place of k, and its digits take turns with those of k'.
+
 For each thread, in cycles that depend on no number if random words are there when they are wanted:
 
     take k            a word a cycle into a memory
@@ -111,8 +114,13 @@ class Blinding:
 
     @property
     def length(self) -> int:
-        """Number of bits of the longest sum."""
+        """Number of bits of the longest sum, or of both sums together."""
         return max(recoding.length for recoding in self.recodings if recoding)
+
+    @property
+    def sums(self) -> int:
+        """Number of sums for each scalar or exponent."""
+        return 2 if self.inverse and self.factor_bits else 1
 
     def passes(self, program: int, layout: MicrocodeLayout, count: int) -> int:
         """Passes of the loop of a job with ``count`` words of digits, all of which are full."""
@@ -136,7 +144,7 @@ class Blinding:
             return 0
         given = (layout.number_words + self.factor_words(layout)) * 4 if self.factor_bits else 0
         sent = layout.digit_words(program) * (PACK + 6)
-        return layout.threads * (recoding.length + sent + 16 + self.random_words + given)
+        return layout.threads * (recoding.length + sent + (16 + self.random_words) * self.sums + given)
 
 
 class _Table:
@@ -222,6 +230,7 @@ class _States:
         self.last_thread = later(m, self.thread == layout.threads - 1, "last_thread")
         self.count = Signal(range(layout.digit_words(0) + 1), name="count", reset_less=True)  # of powers
         self.summing, self.clear = Signal(name="summing"), Signal(name="clear")
+        self.second = Signal(name="second_sum") if blinding.sums > 1 else Const(0)
         m.submodules.table = rows = memory.Memory(shape=table.width, depth=len(table.rows), init=table.rows)
         read = rows.read_port()
         m.d.comb += read.addr.eq(self.at)
@@ -261,7 +270,8 @@ class _States:
         words, part = Signal(size, name="factor", reset_less=True), Signal(blinding.bits, name="part")
         with m.If(self.port.there):
             m.d.sync += words.eq(Cat(words, self.port.word)[RANDOM_WORD:])
-        self.words, self.factor = words, words[-blinding.random_words * RANDOM_WORD :][: blinding.bits]
+        factor = words[-blinding.random_words * RANDOM_WORD :][: blinding.bits]
+        self.words, self.factor = words, factor | self.second if blinding.sums > 1 else factor
         self.flag = Signal(name="flag", reset_less=True)
         order = self._order()
         total = Signal(blinding.bits + 1, name="total")
@@ -291,7 +301,8 @@ class _States:
         write, self.bits = bits.write_port(), bits.read_port()
         place, carry = Signal(range(max(2, depth)), name="bit_place"), Signal(2, name="carry")
         before, total = Signal(name="bit_before"), Signal(3, name="bit_sum")
-        m.d.comb += total.eq(self.bit + self.product + self._constant() + carry)
+        added = self.bit | self.second if self.blinding.sums > 1 else self.bit
+        m.d.comb += total.eq(added + self.product + self._constant() + carry)
         gray = self._of_program([int(bool(r and r.gray)) for r in self.blinding.recodings])
         m.d.comb += [
             write.addr.eq(place), write.data.eq(total[0] ^ (before & gray)), write.en.eq(self.summing),
@@ -299,7 +310,8 @@ class _States:
         with m.If(self.summing):
             m.d.sync += [place.eq(place + 1), carry.eq(total >> 1), before.eq(total[0])]
         with m.If(self.clear):
-            m.d.sync += [place.eq(0), carry.eq(0), before.eq(0)]
+            again = self.blinding.sums > 1
+            m.d.sync += [place.eq(Mux(self.second, 0, place) if again else 0), carry.eq(0), before.eq(0)]
 
     def _constant(self) -> Value:
         """The bits of the constant in turn; its parity is known from the first bit on."""
@@ -415,7 +427,9 @@ class _States:
         with m.State("BEGIN"):  # the first row and the first word of k are read
             m.d.sync += [
                 at.eq(at + step),
-                left.eq(self._of_program([r.length if r else 0 for r in self.blinding.recodings])),
+                left.eq(
+                    self._of_program([r.length // self.blinding.sums if r else 0 for r in self.blinding.recodings])
+                ),
             ]
             m.next = "SUM"
         with m.State("SUM"):
@@ -430,6 +444,11 @@ class _States:
             digit_words = [self.layout.digit_words(k) for k in range(len(self.numbers))]
             m.d.sync += left.eq(self.count if self.layout.counted else self._of_program(digit_words))
             m.next = "GATHER"
+            if self.blinding.sums > 1:
+                m.d.sync += self.second.eq(~self.second)
+                with m.If(~self.second):
+                    m.d.sync += left.eq(self.blinding.random_words)
+                    m.next = "RANDOM"
 
     def _give(self) -> None:
         """Words of digits are gathered and given."""

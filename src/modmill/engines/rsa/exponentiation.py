@@ -16,12 +16,14 @@ Sources: fixed window and left-to-right binary, A. Menezes, P. van Oorschot, S. 
 Cryptography, CRC Press, 1996, 14.82 and 14.79; ladder, P. L. Montgomery: Speeding the Pollard and elliptic curve
 methods of factorization, Mathematics of Computation 48(177), 1987, 10.3.1; left-to-right with R mod p and R^2 mod p
 given, K. Nakano, K. Kawakami, K. Shigemoto: RSA Encryption and Decryption using the Redundant Number System on the
-FPGA, Section 4 (which calls it right-to-left).
+FPGA, Section 4 (which calls it right-to-left); powers of two bases with the same squares, B. Moeller: Algorithms for
+multi-exponentiation, SAC 2001, Section 3.2; blinding of messages, P. C. Kocher: Timing attacks on implementations of
+Diffie-Hellman, RSA, DSS, and other systems, CRYPTO 1996, Section 10.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -50,6 +52,8 @@ PUBLIC = 65537
 """The public exponent for which engines have a program of their own."""
 BASE = "base"
 """Name of the input of each thread."""
+FACTOR = "factor"
+"""Name of the random number with which a program of `blinded_window` blinds the base, an input before it."""
 SELECTIONS = 16
 """Most selections in an instruction of a program of `with_selections`."""
 _ONE, _SQUARE, _RADIX = (OperandAddress(k, shared=True) for k in range(3))
@@ -65,7 +69,8 @@ class PowerProgram:
     R mod p. ``base``: slot of the input. ``result``: slot of the power at the end. ``window``: bits of a digit, 0 for a
     program without digits. ``gray``: the digits are those of the Gray code of twice the exponent. ``exponent``: the
     only exponent of a program without digits. ``check``: slot of the number that must be the base at the end, None
-    without one; ``check_exponent``: the exponent with which the program computes it from the result.
+    without one; ``check_exponent``: the exponent with which the program computes it from the result. ``factor``: slot
+    of the random factor of the base, None without one; then there are two exponents, whose digits take turns.
     """
 
     name: str
@@ -80,6 +85,12 @@ class PowerProgram:
     exponent: int = 0
     check: int | None = None
     check_exponent: int = 0
+    factor: int | None = None
+
+    @property
+    def exponents(self) -> int:
+        """Number of exponents of a run."""
+        return 1 if self.factor is None else 2
 
     @property
     def written(self) -> tuple[Instruction, ...]:
@@ -93,8 +104,8 @@ class PowerProgram:
 
     @property
     def _each(self) -> int:
-        """Number of digits that one pass of the loop uses."""
-        return sum(instruction.advance for instruction in self.loop)
+        """Number of digits of an exponent that one pass of the loop uses."""
+        return sum(instruction.advance for instruction in self.loop) // self.exponents
 
     def passes(self, bits: int) -> int:
         """Number of passes of the loop for exponents of ``bits`` bits."""
@@ -104,7 +115,7 @@ class PowerProgram:
         return -(-digits // self._each) if self.gray else digits - 1
 
     def digit_count(self, bits: int) -> int:
-        """Number of digits of exponents of ``bits`` bits."""
+        """Number of digits of an exponent of ``bits`` bits."""
         return self._each * self.passes(bits) + 1 if self.window else 0
 
     def products(self, bits: int) -> int:
@@ -114,9 +125,12 @@ class PowerProgram:
         )
         return before + self.passes(bits) * loop + after
 
-    def digits(self, exponent: int, bits: int) -> tuple[int, ...]:
-        """Digits of the exponent in order of use. Raises UnsupportedError for an exponent outside [0, 2^bits); a
-        program without digits accepts only its own."""
+    def digits(self, exponent: int, bits: int, other: int | None = None) -> tuple[int, ...]:
+        """Digits of the exponent in order of use, or of two exponents by turns. Raises UnsupportedError for an exponent
+        outside [0, 2^bits); a program without digits accepts only its own."""
+        if other is not None:
+            both = zip(self.digits(exponent, bits), self.digits(other, bits), strict=True)
+            return tuple(digit for pair in both for digit in pair)
         require_range([exponent], 1 << bits, f"exponents must be in [0, 2^{bits})")
         if not self.window:
             if exponent != self.exponent:
@@ -137,6 +151,13 @@ def _instruction(
     return Instruction(Task("mul", destination, a, b), advance=advance)
 
 
+def _table(entries: Sequence[OperandAddress]) -> Iterator[Instruction]:
+    """The powers of the second entry from its square on."""
+    for k in range(2, len(entries)):
+        a, b = (entries[k - 1], entries[1]) if k % 2 else (entries[k // 2], entries[k // 2])
+        yield _instruction(entries[k], a, b)
+
+
 def fixed_window(window: int, converted: bool = True) -> PowerProgram:
     """2^w-ary exponentiation with ``window`` = w bits a digit, 1 to `WINDOW_MAX`.
 
@@ -154,14 +175,48 @@ def fixed_window(window: int, converted: bool = True) -> PowerProgram:
     before = [_instruction(entries[0], _ONE, _SQUARE if converted else _ONE)]
     if converted:
         before.append(_instruction(entries[1], base, _SQUARE))
-    for k in range(2, size):
-        a, b = (entries[k - 1], entries[1]) if k % 2 else (entries[k // 2], entries[k // 2])
-        before.append(_instruction(entries[k], a, b))
+    before += _table(entries)
     before.append(_instruction(power, entries[0], picked, advance=True))
     loop = (*[_instruction(power, power, power)] * window, _instruction(power, power, picked, advance=True))
     return PowerProgram(
         f"window-{window}", _constants(converted), base.number, tuple(before), loop,
         (_instruction(power, power, _ONE),) if converted else (), power.number, window,
+    )  # fmt: skip
+
+
+def blinded_window(window: int, exponent: int = PUBLIC, converted: bool = True) -> PowerProgram:
+    """Two exponentiations of ``window`` bits a digit at once: (x u^e)^k u^m for a base x, a random factor u of it, and
+    e = ``exponent``.
+
+    The power is x^k for a k and m with e k + m = 0 modulo the order of u. For an inverse d of e they are k = d + r N
+    and m = r' N - 1 with N = e d - 1, r and r' random, r' not 0. So nothing but d is needed, and neither u^-1 nor a
+    number of a former run. ``converted`` as in `fixed_window`.
+    Products besides those of `fixed_window`, for n digits of each exponent, and h ones among the b bits of e: b + h - 1
+    for x u^e, 2^w - 1 for the other table, n, and 1 into the domain. Raises UnsupportedError for a window out of range.
+    """
+    made, size = fixed_window(window, converted), 1 << window
+    tables = [[OperandAddress(base + k) for k in range(size)] for base in (0, size)]
+    (_, x, *_), (_, u, *_) = tables
+    picked = [OperandAddress(table[0].number, ENTRY, size=size) for table in tables]
+    given, base, power = (
+        (OperandAddress(2 * size + k) for k in range(3)) if converted else (u, x, OperandAddress(2 * size))
+    )
+    ones = [_instruction(table[0], _ONE, _SQUARE if converted else _ONE) for table in tables]
+    into = [_instruction(u, given, _SQUARE), _instruction(x, base, _SQUARE)] if converted else []
+    chain, held = list[Instruction](), u
+    for bit in f"{exponent:b}"[1:]:
+        chain.append(_instruction(power, held, held))
+        held = power
+        if bit == "1":
+            chain.append(_instruction(power, power, u))
+    blinds = _instruction(x, x, power)
+    first = _instruction(power, tables[0][0], picked[0], advance=True)
+    loop = [_instruction(power, power, power)] * window
+    loop += [_instruction(power, power, entry, advance=True) for entry in picked]
+    return replace(
+        made, name=f"{made.name}-blinded", base=base.number, result=power.number, loop=tuple(loop),
+        before=(*ones, *into, *chain, blinds, *_table(tables[0]), *_table(tables[1]), first, loop[-1]),
+        after=(_instruction(power, power, _ONE),) if converted else (), factor=given.number,
     )  # fmt: skip
 
 
@@ -341,23 +396,30 @@ class Exponentiation:
         """
         p, most = self.program, max(self.subtractions, subtractions)
         before, loop, after = (_waiting(part, distance, selected) for part in (p.before, p.loop, p.after))
+        factor = [] if p.factor is None else [(p.factor, 0)]
+        names = [(slot, FACTOR) for slot, _ in factor]
+        shared = tuple(enumerate(self.numbers[name] for name in p.constants))
         return Program(
-            name=p.name, inputs=((p.base, BASE),), shared=tuple(enumerate(self.numbers[name] for name in p.constants)),
+            name=p.name, inputs=(*names, (p.base, BASE)), shared=shared,
             before=before, loop=loop, after=after, passes=p.passes(self.bits),
             results=((p.result, most),), window=p.window,
-            checks=() if p.check is None else ((p.check, most),), matched=p.check is not None,
+            checks=() if p.check is None else (*factor, (p.check, most)), matched=p.check is not None,
         )  # fmt: skip
 
-    def power(self, base: int, exponent: int, multiply: Callable[[int, int], int] | None = None) -> int:
-        """base^exponent mod p, in [0, p), by the program's instructions.
+    def power(
+        self, base: int, exponent: int, multiply: Callable[[int, int], int] | None = None,
+        blind: tuple[int, int] | None = None,
+    ) -> int:  # fmt: skip
+        """base^exponent mod p, in [0, p), by the program's instructions. ``blind``: (u, m) of `blinded_window`.
 
         ``multiply``: the design's bit-exact algorithm (``DesignInstance.multiply``). By default every product is the
         largest number that the contract allows, which tests the bounds. 0 if the program has a check and it is wrong.
         Raises UnsupportedError for a base outside [0, p) and an exponent of more than ``bits`` bits.
         """
-        digits = self.program.digits(exponent, self.bits)
+        factor, other = blind or (0, None)
+        digits = self.program.digits(exponent, self.bits, other)
         product: Product = (lambda _, x: multiply(*x)) if multiply else self._largest
-        (result,) = run(self.instructions(), _UNIT, self.contract, {BASE: base}, digits, product)
+        (result,) = run(self.instructions(), _UNIT, self.contract, {BASE: base, FACTOR: factor}, digits, product)
         return result
 
     @cached_property

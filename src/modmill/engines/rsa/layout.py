@@ -92,20 +92,22 @@ class PowerLayout(MicrocodeLayout):
 
 def words_of_digits(program: PowerProgram, bits: int) -> int:
     """Words that hold all digits of exponents of ``bits`` bits."""
-    per = digits_in_word(program.window)
+    per = digits_in_word(program.window) // program.exponents
     return -(-(bits + 2) // per) if program.gray else -(-bits // (per * program.window))
 
 
 def whole_words(program: PowerProgram, count: int) -> int:
     """Bits of the longest exponents whose digits fill ``count`` words."""
-    per = digits_in_word(program.window)
+    per = digits_in_word(program.window) // program.exponents
     return count * per - 2 if program.gray else count * per * program.window
 
 
 def serial(program: PowerProgram, bits: int) -> Serial:
-    """The digits of exponents of ``bits`` bits as bits of a sum."""
+    """The digits of exponents of ``bits`` bits as bits of a sum, in which the digits of a second exponent lie above
+    those of the first one."""
     w, count = program.window, program.digit_count(bits)
-    return Serial(tuple(tuple(range(w * k, w * k + w)) for k in reversed(range(count))), gray=program.gray)
+    starts = (w * (k + count * j) for k in reversed(range(count)) for j in range(program.exponents))
+    return Serial(tuple(tuple(range(start, start + w)) for start in starts), gray=program.gray)
 
 
 def power_layout(

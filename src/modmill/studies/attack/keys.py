@@ -190,23 +190,35 @@ def _powers(engine: rsa.EngineCore, exponent_bits: int, blind: int, message: boo
             "an engine with --check-result releases no power by a random exponent: test the same engine without it; "
             "the check reads no digit of an exponent"
         )
-    bits = exponent_bits or min(rsa.SHORT, engine.exponent_bits - blind)
-    if not max(1, 2 * bool(blind)) <= bits <= engine.exponent_bits - blind:
-        least, most = max(1, 2 * bool(blind)), engine.exponent_bits - blind
-        raise UnsupportedError(f"exponents of this engine have {least} to {most} bits beside the blinding, not {bits}")
+    longest = engine.exponent_bits - blind
+    bits = exponent_bits or (longest if engine.blind_messages else min(rsa.SHORT, longest))
+    engine.require_length(bits)
+    if engine.blind_messages and not message:
+        raise UnsupportedError(
+            "exponents of an engine that blinds messages are inverses modulo p - 1, one for a modulus: test it with "
+            "--fixed message, and for its exponents the same engine without --blind-messages"
+        )
+    least = max(1, 2 * bool(blind))
+    if not least <= bits <= longest:
+        raise UnsupportedError(
+            f"exponents of this engine have {least} to {longest} bits beside the blinding, not {bits}"
+        )  # fmt: skip
     q, inside = prev_prime(1 << bits) if blind else 0, engine.inverts
     if inside:
         if blind or bits < _LEAST:
             raise UnsupportedError(
                 f"this engine blinds exponents itself: omit --blind-exponent, and take {_LEAST} bits or more"
             )
-        q = prev_prime(1 << bits // 2)
-        q = q if inside % q else prev_prime(q)
+        if not engine.blind_messages:
+            q = prev_prime(1 << bits // 2)
+            q = q if inside % q else prev_prime(q)
     fitted = engine.at(prime_for(engine.fitted.p.bit_length(), q)) if q else engine.fitted
     p = fitted.p
     based = _bases(engine, lambda made: made.setup(made.at(p)), random_bases)
     exponents, messages = partial(_several, engine.results, q or 1 << bits), partial(_several, engine.results, p - 1)
-    if inside:
+    if engine.blind_messages:
+        exponents = partial(_whole_inverses, engine, bits)
+    elif inside:
         exponents = partial(_inverses, engine.results, bits, inside, q)
 
     def draw(keys: Sequence[int], rnd: random.Random) -> Case:
@@ -237,6 +249,11 @@ def _several(count: int, end: int, rnd: random.Random) -> list[int]:
 def _inverses(count: int, bits: int, e: int, q: int, rnd: random.Random) -> list[int]:
     """So many inverses of e modulo q, of at most ``bits`` bits."""
     return [pow(e, -1, q) + q * rnd.randrange((1 << bits) // q - 1) for _ in range(count)]
+
+
+def _whole_inverses(engine: rsa.EngineCore, bits: int, rnd: random.Random) -> list[int]:
+    """Exponents for an engine that blinds messages."""
+    return [engine.drawn(rnd, engine.fitted.p, bits)[1] for _ in range(engine.results)]
 
 
 def _case(engine: BuiltEngine, job: Message, setup: Sequence[int]) -> Case:
