@@ -155,9 +155,7 @@ def test_random_words_of_the_engine(tmp_path):
     words = ["ecc", "build", "--curve", "weierstrass p=251 a=1 b=4 x=0 y=2 n=271 h=1", "--set", "loadable=false"]
     words += ["--operation", "multiply-base", "--threads", "1"]
     given = ["--random", "port", "--blind", "40", "--random-entropy", "16"]
-    assert (
-        "takes no engine with a port for random words" in modmill(*words, *given, "-o", str(tmp_path / "core")).stdout
-    )
+    assert "--operations" in modmill(*words, *given, "-o", str(tmp_path / "core")).stdout
     command = json.loads((tmp_path / "core" / "ecc.json").read_text())["command"]
     assert "--blind 40" in command and "--random port --random-entropy 16" in command
     assert "--random port needs --blind BITS" in refused(*words, "--random", "port", cwd=tmp_path)

@@ -18,7 +18,6 @@ from modmill.cores.ecc.check import check_ecc
 from modmill.cores.ecc.engine import ExactPointEngine, RtlPointEngine
 from modmill.cores.ecc.machine import EccCore, ecc
 from modmill.cores.ecc.samples import sample
-from modmill.cores.proofs.proof import prove
 from modmill.engines.ecc.blinding import Ecc, on_twist, scalar_bits
 from modmill.engines.ecc.point_engine import Shape
 from modmill.engines.machine.random_port import KEPT
@@ -223,12 +222,6 @@ def test_systems_and_boards_without_a_source_refuse_it():
         Part(core.device, find_bus("wishbone"), "", 0)
     with pytest.raises(UnsupportedError, match="a board has no random words"):
         BoardDesign(core, BOARDS[0])
-
-
-def test_it_is_not_proved(folder):
-    with pytest.raises(ValueError, match="takes no engine with a port for random words; build it without"):
-        prove(folder)
-    assert "Nothing: `modmill prove` takes no engine" in (folder / "README.md").read_text()
 
 
 @pytest.mark.long

@@ -76,7 +76,7 @@ def build(
     from modmill.engines.ecc.blinding import scalar_bits
     from modmill.engines.ecc.point_engine import Shape
     from modmill.flow.emit import require_name
-    from modmill.report.sheet import NO_PROOF, UNPROVED_ENGINE, proving
+    from modmill.report.sheet import UNPROVED_ENGINE, proving
     from modmill.studies.race.ecc import operation_of
 
     require_name(top)
@@ -115,7 +115,7 @@ def build(
         f"{folder}: {on.title}, {multiplier}, {machines}{core.layout.threads} runs interleaved, {cycles}, "
         f"{(2 if lockstep else 1) * cores * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
-    print(NO_PROOF if core.from_port else f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
+    print(f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
 
 
 def race(

@@ -106,7 +106,7 @@ def build(
 
 def _tell(folder: Path, core: EngineCore, circuit: bool) -> None:
     """Print what was built."""
-    from modmill.report.sheet import NO_PROOF, UNPROVED_ENGINE, proving
+    from modmill.report.sheet import UNPROVED_ENGINE, proving
 
     copies = (2 if core.lockstep else 1) * core.cores
     print(
@@ -115,7 +115,7 @@ def _tell(folder: Path, core: EngineCore, circuit: bool) -> None:
         f"{'one power at a time' if circuit else f'{core.results} powers interleaved'}, {core.cycles(0):,} cycles for "
         f"{'it' if circuit else 'them'}, {copies * core.fitted.cost.dsp:,} DSP blocks predicted"
     )
-    print(NO_PROOF if core.from_port else f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
+    print(f"proofs not run: {proving(UNPROVED_ENGINE, str(folder))}")
 
 
 def _exponents(width: int, random: str, blind: int, entropy: int) -> dict[str, Any]:

@@ -188,8 +188,6 @@ def _sheet_tail(package: packaging.Package, made: Mapping[str, Any]) -> str:
     command = "ecc" if package.source.startswith("ecc") else "rsa"
     check = f"- `modmill {command} check .` recomputes the files and simulates `{package.source}`."
     proved = sheet.proofs(made, sheet.UNPROVED_ENGINE)
-    if made["options"].get("random_blind"):
-        proved = f"Nothing: {sheet.NO_PROOF}."
     return f"\n## Proved\n{proved}\n\n{clock}\n## How to check\nCommands run in this folder.\n{check}\n{tools}"
 
 

@@ -107,7 +107,6 @@ UNPROVED = dict.fromkeys(("constant_time", "products", "control"), NOT_RUN)
 """States of the proofs of a core that was built, by name."""
 UNPROVED_ENGINE = dict.fromkeys(("constant_time", "operations"), NOT_RUN)
 """States of the proofs of an engine that was built."""
-NO_PROOF = "`modmill prove` takes no engine with a port for random words"
 _FEW = 3
 """Parts of a proof that are all listed; of more parts only those that are not proved."""
 

@@ -27,7 +27,8 @@ def cluster_time(net: Netlist, modules: Mapping[str, Netlist]) -> ConstantTime:
     another clock than port clk."""
     require_clock(net)
     handshake = tuple(n for n in HANDSHAKE if n in net.module["ports"])
-    return ConstantTime(("i_data",), handshake, (), (), next(_faults(net, modules), ""))
+    data = tuple(n for n in ("i_data", "random_data") if n in net.module["ports"])
+    return ConstantTime(data, handshake, (), (), next(_faults(net, modules), ""))
 
 
 def _faults(net: Netlist, modules: Mapping[str, Netlist]) -> Iterator[str]:

@@ -55,7 +55,7 @@ def machine_time(net: Netlist, power_up: int = 1) -> ConstantTime:
     require_clock(net)
     ports = net.module["ports"]
     gates = Gates(net, HANDSHAKE, addresses(net))
-    names = _names(gates)
+    names = register_names(gates)
     states = [n for n in gates.registers if any(x.startswith(_STATE) for x in names[n])]
     waiting = [n for n in gates.registers if _WAITING in names[n]]
     headers = [n for n in states if set(HEADERS) & set(names[n])]
@@ -66,7 +66,7 @@ def machine_time(net: Netlist, power_up: int = 1) -> ConstantTime:
     kept = [*words, *(n for n in gates.registers if _KEPT in names[n])]
     public = [([((n, 1), (waiting[0], 1)) for n in headers], words)]
     view = View(data, [*states, *waiting, *kept], kept, public=public)
-    return _result(gates, names, explore(gates, view, power_up=power_up), ("i_data",), _present(ports))
+    return outcome(gates, names, explore(gates, view, power_up=power_up), ("i_data",), _present(ports))
 
 
 def circuit_time(net: Netlist, power_up: int = 1) -> ConstantTime:
@@ -76,21 +76,21 @@ def circuit_time(net: Netlist, power_up: int = 1) -> ConstantTime:
     require_clock(net)
     ports = net.module["ports"]
     gates = Gates(net, HANDSHAKE)
-    names = _names(gates)
+    names = register_names(gates)
     states = {x: n for n in gates.registers for x in names[n] if x.startswith(_CIRCUIT_STATE)}
-    followed, words = ([_register(gates, name) for name in which] for which in (_CIRCUIT_FOLLOWED, _CIRCUIT_WORDS))
+    followed, words = ([register_bits(gates, name) for name in which] for which in (_CIRCUIT_FOLLOWED, _CIRCUIT_WORDS))
     if not all((*followed, *words, *(header in states for header in CIRCUIT_HEADERS))):
         raise ValueError("the netlist has no circuit for powers")
     data, offered = ([n for n, bit in gates.inputs.items() if bit in ports[x]["bits"]] for x in ("i_data", "i_valid"))
     conditions = [[(states[header], 1), *((n, 1) for n in offered)] for header in CIRCUIT_HEADERS]
-    public = [(conditions, data), ([[(followed[0][0], 1)]], _register(gates, _CIRCUIT_BIT))]
+    public = [(conditions, data), ([[(followed[0][0], 1)]], register_bits(gates, _CIRCUIT_BIT))]
     kept = [n for nets in words for n in nets]
     tracked = [*states.values(), *(n for nets in followed for n in nets), *kept]
     view = View(data, tracked, words=kept, public=public, inputs=offered)
-    return _result(gates, names, explore(gates, view, power_up=power_up), ("i_data",), _present(ports))
+    return outcome(gates, names, explore(gates, view, power_up=power_up), ("i_data",), _present(ports))
 
 
-def _register(gates: Gates, name: str) -> list[int]:
+def register_bits(gates: Gates, name: str) -> list[int]:
     """The bits of a register by its name in the source, also where a keyword of Verilog has a stroke behind it."""
     nets = gates.net.module["netnames"]
     found: list[Bit] = next((nets[x]["bits"] for x in (name, f"{name}_") if x in nets), [])
@@ -103,7 +103,7 @@ def router_time(net: Netlist) -> ConstantTime:
     ports = net.module["ports"]
     handshake = tuple(n for n, p in ports.items() if p["direction"] == "output" and not n.endswith("_data"))
     gates = Gates(net, handshake)
-    names = _names(gates)
+    names = register_names(gates)
     data = [
         n for n, bit in gates.inputs.items() if any(bit in p["bits"] for x, p in ports.items() if x.endswith("_data"))
     ]
@@ -117,7 +117,7 @@ def router_time(net: Netlist) -> ConstantTime:
     conditions = [[*offered, *((n, value >> k & 1) for k, n in enumerate(tracked))] for value in _PACKET_HEADERS]
     view = View(data, tracked, public=[(conditions, i_data)], inputs=[n for n, _ in offered])
     told = tuple(x for x, p in ports.items() if p["direction"] == "input" and x.endswith("_data"))
-    return _result(gates, names, explore(gates, view), told, handshake)
+    return outcome(gates, names, explore(gates, view), told, handshake)
 
 
 def _present(ports: Collection[str]) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ def _held(gates: Gates, data: Collection[int], waiting: Sequence[int]) -> list[i
     return [n for n in found if n in gates.registers]
 
 
-def _names(gates: Gates) -> dict[int, list[str]]:
+def register_names(gates: Gates) -> dict[int, list[str]]:
     """The names of registers and ports in the source, the shortest first."""
     found: dict[int, list[str]] = {n: [] for n in (*gates.registers, *gates.inputs, *gates.outputs)}
     for name, net in gates.net.module["netnames"].items():
@@ -148,9 +148,10 @@ def _names(gates: Gates) -> dict[int, list[str]]:
     return {n: sorted(texts, key=len) for n, texts in found.items()}
 
 
-def _result(
+def outcome(
     gates: Gates, names: dict[int, list[str]], found: Explored, data: tuple[str, ...], handshake: tuple[str, ...]
 ) -> ConstantTime:
+    """The result of `explore` for a module with these ports."""
     reached = next((n for n in gates.outputs if n in found.differing), None)
     nets = found.path(reached) if reached is not None else []
     path = tuple(dict.fromkeys((names.get(n) or [f"net {n}"])[0] for n in nets))

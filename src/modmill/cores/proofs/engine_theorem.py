@@ -23,6 +23,7 @@ from modmill.cores.built import BuiltEngine
 from modmill.cores.ecc.machine import EccCore
 from modmill.cores.folder import KINDS
 from modmill.cores.proofs import data_path
+from modmill.cores.proofs.blinded_proof import is_blinded, machine_part
 from modmill.cores.proofs.closed_machine import with_closed_core
 from modmill.cores.proofs.sequence import induction
 from modmill.cores.proofs.surroundings import Surroundings
@@ -56,7 +57,12 @@ def operations_of(engine: BuiltEngine, net: Netlist, verilog: str, top: str) -> 
     if not isinstance(engine, EccCore | EngineCore) or isinstance(engine, CircuitCore):
         return (Part("operations", "each operation computes the power", ("a circuit has no programs to prove",)),)
     layout = engine.layout
-    net_parts = machine_parts(lambda: with_closed_core(verilog, top), layout, engine.multiplier)
+
+    def closed() -> Netlist:
+        whole = with_closed_core(verilog, top)
+        return machine_part(whole) if is_blinded(whole) else whole
+
+    net_parts = machine_parts(closed, layout, engine.multiplier)
     return rows_part(net, layout), *parts(engine), *net_parts
 
 

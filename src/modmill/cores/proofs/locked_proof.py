@@ -13,6 +13,8 @@ with any words, is shown
     handshake   i_ready, o_valid and o_last are equal in both runs
     alarm       o_alarm is 0
 
+Random words, where engines take them, are words too, and random_ready is a part of the handshake.
+
 and that no gates lead from what an engine gives to what one gets in the same cycle.
 
 Taken from the engines is that their handshake is equal in both runs, which `engine_proof` shows, and that the second
@@ -39,6 +41,8 @@ _FIRST, _SECOND = "first", "second"
 _GIVEN = ("i_ready", "o_valid", "o_last", "o_data")
 _TAKEN = ("rst", "i_valid", "o_ready", "i_data")
 """Ports of an engine besides its clock and its alarm."""
+_RANDOM = ("random_ready", "random_valid", "random_data")
+"""Ports of an engine for random words: what it gives, and what it gets."""
 _STEERING = ("rst", "o_ready", "o_valid")
 """What steers the module, each of whose values is followed: the reset, o_ready outside, o_valid of the first engine."""
 _HANDSHAKE = ("i_ready", "o_valid", "o_last while o_valid is 1", ALARM)
@@ -66,14 +70,15 @@ def locked_time(net: Netlist, engine: str, power_up: int = 1) -> ConstantTime:
     Raises ValueError if the netlist has other cells or ports, or a clock besides clk."""
     require_clock(net)
     joined = _Joined(net, engine)
+    data, handshake = joined.data, (*_HANDSHAKE[:1], *joined.random_ready, *_HANDSHAKE[1:])
     if joined.loops:
-        return ConstantTime(("i_data",), _HANDSHAKE, (), (), "gates lead from an engine to the o_ready of one")
+        return ConstantTime(data, handshake, (), (), "gates lead from an engine to the o_ready of one")
     path, remains = tuple[str, ...](), ""
     try:
         joined.visit(power_up)
     except LeakError as leak:
         path, remains = leak.path, leak.what
-    return ConstantTime(("i_data",), _HANDSHAKE, path, (), remains)
+    return ConstantTime(data, handshake, path, (), remains)
 
 
 def sent_in_reset(net: Netlist, cycles: int) -> str:
@@ -97,10 +102,13 @@ class _Joined(Symbolic):
 
     def __init__(self, net: Netlist, engine: str) -> None:
         self._at = _opened(net, engine)
+        random = _RANDOM if set(_RANDOM) <= self._at[_FIRST].keys() else ()
+        self.random_ready, self.data = random[:1], ("i_data", *random[2:])
+        self._sends, self._takes = (*_GIVEN, *random[:1]), (*_TAKEN, *random[1:])
         super().__init__(Netlist(net.module), Integers())
         self._held = [bit for cell in self._registers for bit in cell.output]
         self._kinds: dict[Bit, Kind] = {}
-        given = {bit for at in self._at.values() for port in _GIVEN for bit in at[port]}
+        given = {bit for at in self._at.values() for port in self._sends for bit in at[port]}
         self.loops = bool(through_gates(self.net, self._at[_FIRST]["o_ready"], given))
         """Whether what the first engine gets depends in the same cycle on what an engine gives."""
 
@@ -143,7 +151,7 @@ class _Joined(Symbolic):
 
     def visit(self, power_up: int) -> None:
         """Visit all states. Raises LeakError if something is not as stated."""
-        width = sum(len(self._at[_FIRST][port]) for port in (*_GIVEN, *_TAKEN))
+        width = sum(len(self._at[_FIRST][port]) for port in (*self._sends, *self._takes))
         state: State = tuple((True, k) for k in range(len(self._held) + width))
         for _ in range(power_up):
             state = self._after(state, {"rst": 1}, _ANYTHING, started=False)
@@ -177,7 +185,7 @@ class _Joined(Symbolic):
         bits = tuple(self._bit(kind) for kind in state)
         self._set(self._held, bits[:count])
         before, at = dict[str, Bits](), count
-        for port in (*_GIVEN, *_TAKEN):
+        for port in (*self._sends, *self._takes):
             size = len(self._at[_FIRST][port])
             before[port], at = bits[at : at + size], at + size
         known = {name: (value,) for name, value in steering.items()}
@@ -186,8 +194,11 @@ class _Joined(Symbolic):
             "rst": known["rst"], "o_ready": known.get("o_ready") or self._fresh(free, 1),
             "i_valid": self._fresh(free, 1), "i_data": self._fresh(True, len(self._at[_FIRST]["i_data"])),
         }  # fmt: skip
+        if "random_data" in self._takes:
+            size = len(self._at[_FIRST]["random_data"])
+            self.ports |= {"random_valid": self._fresh(free, 1), "random_data": self._fresh(True, size)}
         for engine in (_FIRST, _SECOND):
-            for port in _GIVEN:
+            for port in self._sends:
                 differs = free or port == "o_data" or (engine == _SECOND and second != _LATE)
                 new = self._fresh(differs, len(self._at[engine][port]))
                 self.ports[f"{engine}.{port}"] = before[port] if engine == _SECOND and second == _LATE else new
@@ -200,8 +211,8 @@ class _Joined(Symbolic):
         self.settle()
         if started:
             self._check(before | ({"rst": (1,)} if steering["rst"] else {}))
-        given = [bit for port in _GIVEN for bit in self.ports[f"{_FIRST}.{port}"]]
-        taken = [bit for port in _TAKEN for bit in self._pin(_FIRST, port)]
+        given = [bit for port in self._sends for bit in self.ports[f"{_FIRST}.{port}"]]
+        taken = [bit for port in self._takes for bit in self._pin(_FIRST, port)]
         self.clock()
         return self._named([*self.bits(self._held), *given, *taken])
 
@@ -211,16 +222,17 @@ class _Joined(Symbolic):
     # ---- the statement
 
     def _check(self, before: dict[str, Bits]) -> None:
-        for port in _TAKEN:
+        for port in self._takes:
             if self._pin(_SECOND, port) != before[port]:
                 raise self._leak(f"the second engine gets another {port} than the first one a cycle ago", _SECOND, port)
-        for port in ("rst", "i_valid", "i_data"):
+        for port in (port for port in self._takes if port != "o_ready"):
             if self._pin(_FIRST, port) != self.ports[port]:
                 raise self._leak(f"the first engine gets another {port} than the module", _FIRST, port)
         if not self._equal(self._pin(_FIRST, "o_ready")):
             raise self._leak("the first engine's o_ready may depend on words", _FIRST, "o_ready")
-        if self.output("i_ready") != self.ports[f"{_FIRST}.i_ready"]:
-            raise self._leak("i_ready is not that of the first engine", "", "i_ready")
+        for port in (port for port in self._sends if port.endswith("_ready")):
+            if self.output(port) != self.ports[f"{_FIRST}.{port}"]:
+                raise self._leak(f"{port} is not that of the first engine", "", port)
         for port in ("o_valid", "o_last"):
             if not self._equal(self.output(port)) and (port == "o_valid" or self.output("o_valid") != (0,)):
                 raise self._leak(f"{port} may depend on words", "", port)
@@ -267,10 +279,10 @@ def _opened(net: Netlist, engine: str) -> dict[str, dict[str, list[Any]]]:
         pins: dict[str, list[Any]] = cell["connections"]
         if pins["clk"] != clock or not {*_GIVEN, *_TAKEN} <= pins.keys():
             raise ValueError(f"the {name} engine has another clock or other ports")
-        for port in (*_GIVEN, ALARM):
+        for port in (*_GIVEN, _RANDOM[0], ALARM):
             if port in pins:
                 net.module["ports"][f"{name}.{port}"] = {"direction": "input", "bits": pins[port]}
-        for port in _TAKEN:
+        for port in (port for port in (*_TAKEN, *_RANDOM[1:]) if port in pins):
             net.module["ports"][f"{name}.{port}"] = {"direction": "output", "bits": pins[port]}
         found[name] = pins
     return found

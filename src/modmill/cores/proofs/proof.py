@@ -15,6 +15,7 @@ from typing import Any
 from modmill.contract import Binary, Digits, Form
 from modmill.cores.folder import CERTIFICATE, json_object, kind_of, read_text
 from modmill.cores.multiplier.noted import note
+from modmill.cores.proofs.blinded_proof import blinded_time, is_blinded
 from modmill.cores.proofs.certified import certificate_digest, certificate_lines, certified
 from modmill.cores.proofs.cluster_proof import cluster_time
 from modmill.cores.proofs.engine_noted import note_engine
@@ -69,6 +70,11 @@ ADDRESSES = "addresses of memories"
 """What depends on no data, besides the handshake, in an engine with fixed addresses."""
 PUBLIC_MODULUS = " for a public modulus"
 _HEADERS = "the words that the machine takes in the states {states} are the header words of README.md"
+_FROM_BLOCK = "the block for random words gives the machine the digits and factors of README.md; `check` simulates it"
+_RANDOM_HEADERS = (
+    "so are the words that the block for random words takes as a command and as a number of words of digits"
+)
+_CALM = "no test of random words fails; how they depend on each other does not count"
 _PUBLIC_BITS = "a job of variable time reads only bits of its own exponent, which is public"
 _LOCKED = (
     "each reset lasts {} cycles at least, and registers that no reset sets do not change what an engine sends",
@@ -239,8 +245,6 @@ def prove(
     options = record if multiplier else record.get("options")
     top = _top(options, record_file)
     assert isinstance(options, dict)
-    if options.get("random_blind"):
-        raise ValueError(f"{sheet.NO_PROOF}; build it without --random port")
     but, assumed = "", [line.format(yosys=tools.version("yosys")) for line in _ASSUMED]
     computed: tuple[Part, ...] = ()
     if multiplier:
@@ -259,8 +263,8 @@ def prove(
         assumed += machines.assumed
         if operations:
             engine = class_of(folder, kind).remade(folder)
-            computed = operations_of(engine, machines.net, verilog, next(iter(found)))
-            assumed += _FOR_OPERATIONS
+            computed = operations_of(engine, machines.net, verilog, next(iter(found)).partition(".")[0])
+            assumed += [*_FOR_OPERATIONS, *([_FROM_BLOCK] if engine.random_blind else [])]
     about: dict[str, Any] = {
         "name": folder.resolve().name,
         **{key: record[key] for key in ("design", "modulus_name", "modulus_bits", "io") if key in record},
@@ -402,9 +406,13 @@ def _machines(verilog: str, top: str, record: Mapping[str, Any], file: Path) -> 
     whole, top = top, engine_module(top) if locked else top
     machine, router = (top, None) if cores == 1 else (f"{top}_core", f"{top}_router")
     net = Netlist.read(verilog, machine)
-    found = {machine: (circuit_time if circuit else machine_time)(net, power_up)}
+    blinded = is_blinded(net)
+    if blinded:
+        found = {f"{machine}.{part}": each for part, each in blinded_time(net, power_up).items()}
+    else:
+        found = {machine: (circuit_time if circuit else machine_time)(net, power_up)}
     if record["options"].get("fixed_addresses") is True:
-        found[machine] = with_addresses(found[machine])
+        found = {name: with_addresses(each) for name, each in found.items()}
     sends = net
     if router:
         sends = Netlist.read(verilog, router)
@@ -416,6 +424,12 @@ def _machines(verilog: str, top: str, record: Mapping[str, Any], file: Path) -> 
         found[whole] = replace(joined, remains=joined.remains or sent_in_reset(sends, power_up))
     but = ", except on header words" + (" and on exponents of jobs of variable time" if circuit else "")
     headers = _HEADERS.format(states=_listed(CIRCUIT_HEADERS if circuit else HEADERS))
-    where = {_PUBLIC_BITS: circuit, _LOCKED[0].format(power_up): locked, _LOCKED[1]: locked}
+    where = {
+        _RANDOM_HEADERS: blinded,
+        _CALM: blinded,
+        _PUBLIC_BITS: circuit,
+        _LOCKED[0].format(power_up): locked,
+        _LOCKED[1]: locked,
+    }
     assumed = (headers, *(line for line, holds in where.items() if holds))
     return _Machines(found, but, assumed, net)

@@ -70,7 +70,8 @@ class PowerProgram:
     program without digits. ``gray``: the digits are those of the Gray code of twice the exponent. ``exponent``: the
     only exponent of a program without digits. ``check``: slot of the number that must be the base at the end, None
     without one; ``check_exponent``: the exponent with which the program computes it from the result. ``factor``: slot
-    of the random factor of the base, None without one; then there are two exponents, whose digits take turns.
+    of the random factor of the base, None without one; with one there are two exponents, whose digits take turns, and
+    the base is multiplied by its power with ``factor_exponent``.
     """
 
     name: str
@@ -86,6 +87,7 @@ class PowerProgram:
     check: int | None = None
     check_exponent: int = 0
     factor: int | None = None
+    factor_exponent: int = 0
 
     @property
     def exponents(self) -> int:
@@ -217,6 +219,7 @@ def blinded_window(window: int, exponent: int = PUBLIC, converted: bool = True) 
         made, name=f"{made.name}-blinded", base=base.number, result=power.number, loop=tuple(loop),
         before=(*ones, *into, *chain, blinds, *_table(tables[0]), *_table(tables[1]), first, loop[-1]),
         after=(_instruction(power, power, _ONE),) if converted else (), factor=given.number,
+        factor_exponent=exponent,
     )  # fmt: skip
 
 

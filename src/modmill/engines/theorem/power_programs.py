@@ -3,7 +3,9 @@
 """What the programs of an engine for powers compute, for all bases and exponents: by induction on the passes.
 
 The factor f of the multiplier is an unknown number too, with f^-1 in the constants, so that the algebra holds for every
-modulus. A value of a program is x^i f^j: the exponents are followed, not the numbers.
+modulus. A value of a program is x^i f^j: the exponents are followed, not the numbers. With a random factor u of the
+base it is x^i u^k f^j, and the theorem is that of a power of two bases: x^K u^(e K + L) for the exponents K and L. It
+is x^K if e K + L is a multiple of the order of u.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 
 from modmill.contract import UnsupportedError
 from modmill.engines.microcode.program import Program
-from modmill.engines.rsa.exponentiation import BASE, Exponentiation
+from modmill.engines.rsa.exponentiation import BASE, FACTOR, Exponentiation
 from modmill.engines.theorem.instructions import execute
 from modmill.engines.theorem.normal_forms import Form, Forms
 from modmill.engines.theorem.parts import Part
@@ -28,7 +30,9 @@ class PowerProof:
         self._forms = Forms(power.contract.p)
         converted = "square" in self._made.constants
         self._f = self._forms.atom("f") if converted else self._forms.constant(1)
-        self._x = self._forms.atom(BASE)
+        self._x, self._u = self._forms.atom(BASE), self._forms.atom(FACTOR)
+        first = [] if self._made.factor is None else [(0, self._x * self._u**self._made.factor_exponent)]
+        self._tables = [*first, (1 << self._made.window, self._u)] if first else [(0, self._x)]
 
     def parts(self) -> list[Part]:
         """All parts, in the order of the argument."""
@@ -45,9 +49,13 @@ class PowerProof:
                 ("result", "the result is x^K mod p", self._ladder_result),
             ]
         else:
+            entry, step = "entry d is x^d", "x^d"
+            if self._made.factor is not None:
+                entry = f"entries d are (x u^{self._made.factor_exponent})^d and u^d"
+                step = f"(x u^{self._made.factor_exponent})^d u^d', by two digits"
             checks = [
-                ("table", "entry d is x^d, and the first power is the entry of the first digit", self._table),
-                ("pass", f"a pass takes y to y^{1 << w} x^d", self._pass),
+                ("table", f"{entry}, and the first power is that of the first digit", self._table),
+                ("pass", f"a pass takes y to y^{1 << w} {step}", self._pass),
                 ("exponent", "the digits make the exponent, for all exponents of the length", self._digits),
                 ("result", "the result is the last power, mod p", self._result),
             ]
@@ -71,7 +79,8 @@ class PowerProof:
         return {(True, k): values[name] for k, name in enumerate(self._made.constants)}
 
     def _before(self) -> tuple[dict[Any, Form], int]:
-        held = self._shared() | {(False, slot): self._x * self._f for slot, _ in self._program.inputs}
+        given = {BASE: self._x * self._f, FACTOR: self._u * self._f}
+        held = self._shared() | {(False, slot): given[name] for slot, name in self._program.inputs}
         return held, execute(self._program.before, held, self._forms)
 
     def _from_any(self, part: str) -> tuple[dict[Any, Form], int]:
@@ -109,18 +118,26 @@ class PowerProof:
 
     def _table(self) -> list[str]:
         held, digits = self._before()
-        wanted = [self._x**d if d else self._forms.constant(1) for d in self._entries()]
-        found = [f"entry {d} is not x^{d}" for d in self._entries() if held.get((False, d)) != wanted[d]]
-        if held.get((False, self._made.result)) != self._forms.selected(0, wanted) or digits != 1:
+        found, first = list[str](), self._forms.constant(1)
+        for k, (start, base) in enumerate(self._tables):
+            wanted = [base**d if d else self._forms.constant(1) for d in self._entries()]
+            found += [
+                f"entry {d} is another power" for d in self._entries() if held.get((False, start + d)) != wanted[d]
+            ]
+            first *= self._forms.selected(k, wanted)
+        if held.get((False, self._made.result)) != first or digits != len(self._tables):
             found.append("the first power is not the entry of the first digit")
         return found
 
     def _pass(self) -> list[str]:
         held, digits = self._from_any("loop")
-        entry, y = self._forms.selected(0, map(self._held, self._entries())), self._held(self._made.result)
-        if held[False, self._made.result] != y ** (1 << self._made.window) * entry or digits != 1:
+        wanted = self._held(self._made.result) ** (1 << self._made.window)
+        slots = [start + d for start, _ in self._tables for d in self._entries()]
+        for k, (start, _) in enumerate(self._tables):
+            wanted *= self._forms.selected(k, (self._held(start + d) for d in self._entries()))
+        if held[False, self._made.result] != wanted or digits != len(self._tables):
             return ["a pass computes another power"]
-        return [f"a pass changes entry {d}" for d in self._entries() if held[False, d] != self._held(d)]
+        return [f"a pass changes slot {slot}" for slot in slots if held[False, slot] != self._held(slot)]
 
     def _result(self) -> list[str]:
         held, digits = self._from_any("after")
@@ -129,9 +146,11 @@ class PowerProof:
     def _check(self) -> list[str]:
         """After the last pass: what the result is, is the theorem of the part of the result."""
         held, _ = self._from_any("after")
-        ((result, _),), ((check, _),) = self._program.results, self._program.checks
-        wanted = (held[False, result] * self._f**-1) ** self._made.check_exponent * self._f
-        found = [] if held[False, check] == wanted else ["the check is another power of the result"]
+        ((result, _),), checks = self._program.results, [slot for slot, _ in self._program.checks]
+        wanted = [(held[False, result] * self._f**-1) ** self._made.check_exponent * self._f]
+        if self._made.factor is not None:  # it is compared with itself
+            wanted.insert(0, self._held(self._made.factor))
+        found = [] if [held[False, slot] for slot in checks] == wanted else ["the check is another power of the result"]
         return found if self._program.matched else [*found, "the check is not compared with the base"]
 
     def _lengths(self, each: int) -> list[str]:
@@ -148,7 +167,7 @@ class PowerProof:
         digits = self._made.digits(k, self._power.bits)  # type: ignore[arg-type]
         (worth,) = digits_worth(digits, [self._entries()], 1 << self._made.window)
         found = self._lengths(1)
-        if not worth.whole().same(k) or len(digits) != self._program.passes + 1:
+        if not worth.whole().same(k) or len(digits) * self._made.exponents != self._program.digits:
             found.append("the digits make another exponent")
         return found
 

@@ -18,7 +18,7 @@ from modmill.proofs.netlist import CARRYING, Bit, Netlist, ahead
 
 PUBLIC = ("clk", "rst", "i_valid", "o_ready", "k_valid")
 """Input ports that carry no data."""
-HANDSHAKE = ("i_ready", "o_valid", "k_ready", "o_last")
+HANDSHAKE = ("i_ready", "o_valid", "k_ready", "o_last", "random_ready")
 """Output ports whose timing must not depend on data."""
 
 
