@@ -50,6 +50,9 @@ def cells(rnd):
         yield rnd.randint(1, 20), f"{operand(rnd, 1)} ? {operand(rnd)} : {operand(rnd)}"
         yield 9, f"{{9{{{operand(rnd, 1)}}}}} {rnd.choice('&|^')} {operand(rnd)}"
         yield 9, f"({operand(rnd)}) + ({operand(rnd)}) * ({operand(rnd)}) - ({operand(rnd)})"
+    for _ in range(4):  # a carry into a sum
+        yield rnd.randint(2, 16), f"{{{operand(rnd)}, 1'd1}} + {{{operand(rnd)}, |{operand(rnd)}}}"
+        yield rnd.randint(2, 16), f"{{{operand(rnd)}, |{operand(rnd)}}} + {{{operand(rnd)}, 1'd1}}"
 
 
 def verilog(seed):
@@ -327,9 +330,9 @@ def test_a_lost_sign_in_the_prover_is_found(net, wanted, monkeypatch):
     """Planted: an operand that ends below the first unknown bit of the other one is not extended."""
     rule = word_rules.Words._arithmetic
 
-    def arithmetic(words, cell, pins, combine):
-        unknown = any(None in pins[p] for p in "AB" if p in pins)
-        return rule(words, cell if not unknown else unsigned(cell), pins, combine)
+    def arithmetic(words, cell, operands, combine, width):
+        unknown = any(None in bits for bits in operands)
+        return rule(words, cell if not unknown else unsigned(cell), operands, combine, width)
 
     def unsigned(cell):
         made = word_rules.WordCell(cell.name, cell.type, cell.inputs, cell.output, cell.parameters, cell.evaluate)

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from modmill.proofs.arithmetic.polynomials import ONE, End, Expression, Monomial, Number, centred, newer
 from modmill.proofs.arithmetic.ranges import Ranges
 from modmill.proofs.arithmetic.reasons import Choice, Cut, Equality, Fact, Lemma, Sum, parts
 
+T = TypeVar("T")
 Way = tuple[Expression, Sequence[Equality]]
 """An expression, and what another one that is equal to it has more."""
 
@@ -26,7 +28,7 @@ class Integers(Ranges):
 
     _atom_of: dict[tuple[Expression, int], int] = field(default_factory=dict)
     _lemmas: dict[tuple[Expression, int], Lemma] = field(default_factory=dict)
-    _choices: dict[tuple[str, Expression, int], int | None] = field(default_factory=dict)
+    _choices: dict[tuple[str, Expression, int], Any] = field(default_factory=dict)
     _equal: list[tuple[int, Expression, Equality]] = field(default_factory=list)
 
     def floor(self, x: Expression, bits: int) -> Expression:
@@ -204,13 +206,14 @@ class Integers(Ranges):
             x, bits, value, Sum(1 << j, ((1, of.most), (1, down))), Sum(1 << j, ((1, of.least), (1, up)))
         )
 
-    def choose(self, kind: str, x: Expression, bits: int, value: Callable[[], int | None]) -> int | None:
+    def choose(self, kind: str, x: Expression, bits: int, value: Callable[[], T | None]) -> T | None:
         """A decision about x, always the same one."""
         key = kind, x, bits
         if key not in self._choices:
             self._choices[key] = made = value()
             self.steps.append(Choice(kind, x, bits, made, (x.least, x.most) if made and kind == "apart" else ()))
-        return self._choices[key]
+        found: T | None = self._choices[key]
+        return found
 
     def asked(self, kind: str, x: Expression, bits: int) -> bool:
         """Whether this was decided already."""

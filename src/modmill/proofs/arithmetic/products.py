@@ -398,6 +398,7 @@ class _Run:
         self._claim, self._full, self._known, self._operands = claim, full, known, operands
         self.core = Symbolic(net, make)
         self.core.ports |= fixed
+        self.core.words.modulus = claim.p
         if isinstance(claim.result, Channels):
             self.core.words.named, self.core.longest = {}, claim.result.bits
         if choose:

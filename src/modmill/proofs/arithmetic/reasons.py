@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from modmill.proofs.arithmetic.polynomials import Expression
@@ -103,7 +103,7 @@ class Choice:
     kind: str
     x: Expression
     bits: int
-    value: int | None
+    value: Any
     facts: tuple[Fact | None, ...] = ()
 
 

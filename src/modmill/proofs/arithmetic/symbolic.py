@@ -30,8 +30,10 @@ _READ = "read"
 
 @dataclass
 class _Memory:
-    """``first``: lowest address. ``writes``: nets of address, data and enable of each write port."""
+    """``number``: its place among those of the netlist. ``first``: lowest address. ``writes``: nets of address, data
+    and enable of each write port."""
 
+    number: int
     words: list[Bits]
     width: int
     first: int
@@ -103,7 +105,7 @@ class Symbolic:
         writes = [
             (part("WR_ADDR", k, bits), part("WR_DATA", k, width), part("WR_EN", k, width)) for k in range(n["WR_PORTS"])
         ]
-        memory = self._memories[name] = _Memory(words, width, n["OFFSET"], writes, [])
+        memory = self._memories[name] = _Memory(len(self._memories), words, width, n["OFFSET"], writes, [])
         for k in range(n["RD_PORTS"]):
             address, data = part("RD_ADDR", k, bits), part("RD_DATA", k, width)
             read = WordCell(f"{name}${k}", _READ, {"A": address}, data, {}, partial(_stored, memory))
@@ -287,4 +289,4 @@ def _stored(memory: _Memory, words: Words, _cell: WordCell, pins: Pins) -> Bits:
         return memory.words[at] if 0 <= at < len(memory.words) else (None,) * memory.width
     if None in address:
         return (None,) * memory.width
-    return words.unknown(memory.width, _READ, address, tuple(memory.words))
+    return words.looked_up(memory.number, address, memory.words, memory.first)

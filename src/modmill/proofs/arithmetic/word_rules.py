@@ -15,6 +15,7 @@ from typing import Any
 from modmill.proofs.arithmetic.integers import Integers
 from modmill.proofs.arithmetic.polynomials import Expression
 from modmill.proofs.arithmetic.reasons import Sum, parts
+from modmill.proofs.arithmetic.tables import form_of, has_form
 
 Bit = int | None | tuple[Expression, int]
 """A constant, an unknown bit, or a bit of an expression (in two's complement without end)."""
@@ -62,6 +63,8 @@ class Words:
         self.named: dict[int, Expression] | None = None
         """What words are that memories store and multipliers take, by the unknown numbers that stand for them; None if
         no word gets one."""
+        self.modulus = 0
+        """The number of which tables may have multiples; 0 for none."""
         self._name_of: dict[Expression, Bits] = {}
         self._any_of: dict[Bit, Bits] = {}
         self._inverse: dict[Expression, Expression] = {}
@@ -128,6 +131,22 @@ class Words:
             found = self._functions[width, of] = self.integers.atom("unknown", 0, (1 << width) - 1)
         return self.word(found, width)
 
+    def looked_up(self, number: int, address: Bits, words: Sequence[Bits], first: int) -> Bits:
+        """The word at an address, not all of whose bits are constants, of memory ``number``, whose lowest address is
+        ``first``: bits of a multiple of the modulus if all words are, else the same new number for the same address
+        and words."""
+        width, make = len(words[0]), self.integers
+        known = first == 0 and len(words) == 1 << len(address) and all(map(constant, words))
+        values = list(map(value_of, words)) if known and self.modulus else []
+        z = self.integer(address)
+        form = make.choose("table", z, number, lambda: form_of(values, width, self.modulus) if values else None)
+        if not values or form is None or not has_form(values, width, form):
+            return self.unknown(width, "read", address, tuple(words))
+        factor, multiple, shift = form
+        k = self._slice(make.sum([(factor, z)]), 0, len(address))
+        found = make.product(k, make.number(multiple))
+        return tuple((found, shift + at) for at in range(width))
+
     def name(self, bits: Bits, terms: int) -> Bits:
         """The bits of an unknown number in place of a word of more than some ``terms``, if names are wanted."""
         if self.named is None or None in bits or constant(bits) or len((x := self.integer(bits)).terms) <= terms:
@@ -183,15 +202,16 @@ class Words:
         fill: Bit = bits[-1] if bits and self._signed(cell) else 0
         return (*bits[:width], *(fill,) * (width - len(bits)))
 
-    def _arithmetic(self, cell: WordCell, pins: Pins, combine: Callable[[Expression, Expression], Expression]) -> Bits:
-        width = len(cell.output)
+    def _arithmetic(
+        self, cell: WordCell, words: Sequence[Bits], combine: Callable[..., Expression], width: int
+    ) -> Bits:  # fmt: skip
+        """What is made of words: ``width`` bits of the number that ``combine`` makes of their numbers."""
         signed = self._signed(cell)
-        operands = [pins[p] for p in ("A", "B") if p in pins]
-        known = min([width, *(k for bits in operands for k, bit in enumerate(bits[:width]) if bit is None)])
+        known = min([width, *(k for bits in words for k, bit in enumerate(bits[:width]) if bit is None)])
         if known == 0:
             return (None,) * width
-        values = [self.integer(bits[:known], signed and len(bits) <= known) for bits in operands]
-        found = combine(values[0], values[-1])
+        values = [self.integer(bits[:known], signed and len(bits) <= known) for bits in words]
+        found = combine(*values)
         if self.integers.choose("modulo", found, known, lambda: not self._within(found, known)):
             found = self.integers.modulo(found, known)
         return (*self.word(found, known), *(None,) * (width - known))
@@ -204,19 +224,32 @@ class Words:
         return low >= -end and high < end
 
     def _add(self, cell: WordCell, pins: Pins) -> Bits:
-        return self._arithmetic(cell, pins, lambda a, b: self.integers.sum([(1, a), (1, b)]))
+        """A sum. If the lowest bit of a word is 1 and that of the other one says whether something is not 0, it is a
+        carry into the sum of the bits above."""
+        words, width = [pins["A"], pins["B"]], len(cell.output)
+
+        def total(*values: Expression) -> Expression:
+            return self.integers.sum((1, x) for x in values)
+
+        for one, other in (words, words[::-1]) if width > 1 and not self._signed(cell) else ():
+            if len(one) > 1 < len(other) and one[0] == 1 and other[0] in self._any_of:
+                above = [words[0][1:], words[1][1:], other[:1]]
+                return self.invert(other[0]), *self._arithmetic(cell, above, total, width - 1)
+        return self._arithmetic(cell, words, total, width)
 
     def _sub(self, cell: WordCell, pins: Pins) -> Bits:
-        return self._arithmetic(cell, pins, lambda a, b: self.integers.sum([(1, a), (-1, b)]))
+        words = [pins["A"], pins["B"]]
+        return self._arithmetic(cell, words, lambda a, b: self.integers.sum([(1, a), (-1, b)]), len(cell.output))
 
     def _neg(self, cell: WordCell, pins: Pins) -> Bits:
-        return self._arithmetic(cell, pins, lambda a, _: self.integers.sum([(-1, a)]))
+        return self._arithmetic(cell, [pins["A"]], lambda a: self.integers.sum([(-1, a)]), len(cell.output))
 
     def _mul(self, cell: WordCell, pins: Pins) -> Bits:
         operands = [pins[p] for p in ("A", "B")]
         if any(all(bit == 0 for bit in bits) for bits in operands):
             return (0,) * len(cell.output)
-        return self._arithmetic(cell, {p: self.name(bits, 1) for p, bits in pins.items()}, self.integers.product)
+        words = [self.name(bits, 1) for bits in operands]
+        return self._arithmetic(cell, words, self.integers.product, len(cell.output))
 
     def _mux(self, cell: WordCell, pins: Pins) -> Bits:
         (select,) = pins["S"]

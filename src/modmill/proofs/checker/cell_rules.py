@@ -69,6 +69,19 @@ class Cells:
             self._functions[width, of] = self.bits(self.book.atom(width), width)
         return self._functions[width, of]
 
+    def looked_up(self, number: int, address: Bits, words: Sequence[Bits], first: int) -> Bits:
+        """The word of a memory at an address that is not known. If all words are what the certificate says, bits s and
+        up of k m, where k is c z modulo the number of words, for the address z; else an atom."""
+        z, width, count = self.value(address), len(words[0]), len(words)
+        form = self.book.choice("table", z, number)
+        if form is not None and first == 0 and count == 1 << len(address):
+            c, m, s = form
+            entries = (((c * at) % count * m >> s) % (1 << width) for at in range(count))
+            if all(self.bits({(): x} if x else {}, width) == word for x, word in zip(entries, words, strict=True)):
+                k = self._piece(self.book.id(combined((c, z))), 0, len(address))
+                return tuple((self.book.id(combined((m, k))), s + at) for at in range(width))
+        return self.function(width, "read", address, tuple(words))
+
     def name(self, bits: Bits, terms: int) -> Bits:
         """The bits of an atom for a word of more than some ``terms``, if words are ``named``: what each is, by its
         atom."""
@@ -111,17 +124,22 @@ class Cells:
     # ---- words
 
     def arithmetic(self, type_: str, signed: bool, words: Sequence[Bits], width: int) -> Bits:
-        """`$add`, `$sub`, `$mul`, `$neg`: bits below the first unknown one."""
+        """`$add`, `$sub`, `$mul`, `$neg`: bits below the first unknown one. In a sum, if the lowest bit of a word is 1
+        and that of the other one says whether something is not 0, it is a carry into the sum of the bits above."""
         if type_ == "$mul" and any(not any(bits) and None not in bits for bits in words):
             return (0,) * width
+        for one, other in (words, words[::-1]) if type_ == "$add" and width > 1 and not signed else ():
+            if len(one) > 1 < len(other) and one[0] == 1 and other[0] in self._ors:
+                above = [words[0][1:], words[1][1:], other[:1]]
+                return self.invert(other[0]), *self.arithmetic("carry", False, above, width - 1)
         if type_ == "$mul":
             words = [self.name(bits, 1) for bits in words]
         end = min([width, *(bits.index(None) for bits in words if None in bits)])
         if not end:
             return (None,) * width
-        a, b = (self.value(bits[:end], signed and len(bits) <= end) for bits in (words[0], words[-1]))
-        sign = {"$add": (1, 1), "$sub": (1, -1), "$neg": (0, -1)}
-        found = self.book.times(a, b) if type_ == "$mul" else combined(*zip(sign[type_], (a, b), strict=True))
+        values = [self.value(bits[:end], signed and len(bits) <= end) for bits in words]
+        signs = {"$add": (1, 1), "carry": (1, 1, 1), "$sub": (1, -1), "$neg": (-1,)}
+        found = self.book.times(*values) if type_ == "$mul" else combined(*zip(signs[type_], values, strict=True))
         if self.book.choice("modulo", found, end):
             half = 1 << end - 1
             found = {m: r for m, c in found.items() if (r := half - (half - c) % (2 * half))}

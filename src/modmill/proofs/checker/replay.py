@@ -189,7 +189,8 @@ class Run:
         if self._cells.named is not None and self._cells.is_short(address):
             address = self._cells.case_of(address)
         if {*map(type, address)} - {int}:
-            return self._cells.function(width, "read", address, tuple(words))
+            offset = self._circuit.numbers[name]["OFFSET"]
+            return self._cells.looked_up(list(self._memories).index(name), address, words, offset)
         at = self._cells.value(address).get((), 0) - self._circuit.numbers[name]["OFFSET"]
         return words[at] if 0 <= at < len(words) else (None,) * width
 
