@@ -32,7 +32,7 @@ from modmill.proofs.arithmetic.reasons import (
 from modmill.proofs.arithmetic.symbolic import Symbolic, control
 from modmill.proofs.netlist import Netlist
 
-VERSION = 3
+VERSION = 4
 """Of the format."""
 
 

@@ -15,7 +15,7 @@ from modmill.proofs.checker.circuit import Circuit, parameters
 from modmill.proofs.checker.recheck import Book, Poly, RefusedError, combined, numbers, require
 from modmill.proofs.checker.residues import conclude
 
-VERSION = 3
+VERSION = 4
 _OPERANDS = ("i_a", "i_b")
 _PATIENCE = 4
 Decision = tuple[tuple[int, str, str], int]
