@@ -315,7 +315,7 @@ def test_on_the_simulated_bus(tmp_path):
 @pytest.mark.parametrize(
     ("design", "options"),
     [
-        ("kbe", {}),
+        long("kbe", {}),
         ("montgomery-array", {"word": 64}),
         ("montgomery-array", {"p": 2**61 - 1, "settings": {"loadable": False}}),
     ],

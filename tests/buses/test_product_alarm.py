@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from marks import long
 from modmill.buses.adapters import find_bus
 from modmill.buses.front import whole
 from modmill.buses.simulate import BusFault, BusSimulator, driver_of
@@ -15,7 +16,7 @@ from modmill.cores.multiplier.operands import judged, randoms
 from modmill.flow.emit import without_initial_values
 
 
-@pytest.mark.parametrize(("bus", "clock"), [("apb", "same"), ("axi-stream", "separate")])
+@pytest.mark.parametrize(("bus", "clock"), [("apb", "same"), long("axi-stream", "separate")])
 def test_a_checked_multiplier_behind_a_bus(bus, clock):
     """Right products raise no alarm. A constant with a wrong bit does, and then no result leaves."""
     core, way = build("kbe", 29, bus=bus, bus_clock=clock, n=1, w=12, check=True), find_bus(bus)

@@ -335,6 +335,7 @@ def dsp_blocks(verilog, top):
     return count(top)
 
 
+@pytest.mark.long
 def test_a_modulus_is_loaded_into_fewer_rowers():
     f = design("kbe").fit(parse_modulus("2^61-1").value, rowers=2, loadable=True)
     assert len(f.load.words) == 2 * (1 + f.params.a.n) and f.load.width == 2 * 17

@@ -138,7 +138,8 @@ def test_a_loaded_modulus(p, widest):
         fit(p).at(p)
 
 
-@pytest.mark.parametrize("loadable", [pytest.param(False, marks=pytest.mark.long), True])
+@pytest.mark.long
+@pytest.mark.parametrize("loadable", [False, True])
 def test_long_products(loadable):
     """From 65 digits on strobes come from a ring, and the bound of the carry takes a cycle more."""
     core = build("karatsuba-montgomery", 2**1100 - 1, "native", loadable=loadable)

@@ -70,11 +70,12 @@ def test_products_are_proved(case):
 
 
 SUMS = [
-    ("sor-1m-p", "2^17-1", {}, 2), long(("sor-1m-p", "2^31-1", {}, 2)), long(("sor-1m-p", "2^61-1", {}, 2)),
-    long(("sor-1m-p", "P-256", {"n": 256}, 3)),
+    ("sor-1m-p", "2^17-1", {}, 2), ("sor-1m-p", "2^31-1", {}, 2), ("sor-1m-p", "2^61-1", {}, 2),
+    ("sor-1m-p", "P-256", {"n": 256}, 3),
 ]  # fmt: skip
 
 
+@pytest.mark.long  # tests/proofs/test_native_sums.py has shorter ones
 @pytest.mark.parametrize("case", SUMS, ids=lambda case: "-".join(case[:2]))
 def test_products_of_sums_of_residues_are_proved(case):
     """There is a case for each alpha, the number of times that M is subtracted; with another constant for one alpha, or
@@ -157,7 +158,7 @@ def test_a_wrong_carry_save_addition_is_not_proved(right, wrong):
         ("wide", "2^61-1", "v_sum + T7[0]", "v_sum"), ("radix64k-mul", "2^61-1", "T1[15:0] + T0[16]", "T1[15:0]"),
         long("pseudo-mersenne", "2^52-59", "{17{total[38]}}", "{17{1'h0}}"),
         ("karatsuba-solinas", "2^61-1", "high_exact + high_carry", "high_exact"),
-        ("mcivor", "2^35-31", "v_total_sum + carry", "v_total_sum"),
+        long("mcivor", "2^35-31", "v_total_sum + carry", "v_total_sum"),
         long("mcivor", "2^35-31", "difference_total_sum + no_borrow", "difference_total_sum + v_last"),
         long("mcivor", "2^35-31", "fits <= v_valid ? difference_total[32]", "fits <= v_valid ? difference_total[31]"),
     ],

@@ -89,7 +89,7 @@ def with_wrong_word(net, name, at):
     return made
 
 
-@pytest.mark.parametrize("case", [SMALL, HALVES], ids=lambda case: case[0])
+@pytest.mark.parametrize("case", [long(SMALL), HALVES], ids=lambda case: case[0])
 def test_a_wrong_word_is_not_proved(case):
     """Neither is it with the certificate of the right table for the netlist with a wrong one."""
     claim, net, some, lines = proved(case)

@@ -384,8 +384,12 @@ def costly(case):
     return fitted.size * fitted.contract(case.io).timing.latency > COSTLY if case.io == "native" else fitted.size > 100
 
 
+SLOWEST = ("sor-1m-n", "hbe-reduction", "kbe-extension", "dq-rns", "shenoy-kumaresan")
+"""Designs whose cores take longest here; others of their families are shorter."""
+
+
 @pytest.mark.parametrize("cores", [CORES, long(2)])
-@pytest.mark.parametrize("name", [d.name for d in DESIGNS])
+@pytest.mark.parametrize("name", [long(d.name) if d.name in SLOWEST else d.name for d in DESIGNS])
 def test_a_fixed_part_of_the_space(name, cores):
     space, checked = Space([design(name)], 20), 0
     for _ in range(200):
