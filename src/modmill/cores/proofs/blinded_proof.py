@@ -8,8 +8,8 @@ to c_ready. So by induction over the cycles, and in a cycle over the order of th
 depend on no other words.
 
     machine    as `engine_proof` does; a word from the block that it takes in a state of headers is a header word
-    block      the words that it takes as the command of a message and, for powers, as the number of words of digits are
-               header words; random words may differ in two runs
+    block      the word that it takes as the command of a message is a header word, and for powers so is the number of
+               words of digits that it keeps; random words may differ in two runs
 
 No test of random words fails: the registers of the block's alarm keep their values.
 """
@@ -29,9 +29,10 @@ from modmill.proofs.netlist import Netlist, through_gates
 _BLOCK, _MACHINE = "blinder.", "machine."
 """Instances of both parts."""
 _STATE = "blinder_state"
-_COMMAND, _COUNT = 0, 3
-"""Values of its state in which it takes a command, and if it has the register `_COUNTED` the number of words."""
-_COUNTED = "count"
+_COMMAND = 0
+"""Value of its state after a reset, in which it takes a command."""
+_COUNT = "count"
+"""Register with the number of words of digits, in blocks for powers."""
 _CALM = {"alarm": "0", "calm": "1"}
 """Registers of the alarm, with their values while no test fails."""
 _DATA = ("i_data", "random_data")
@@ -83,11 +84,12 @@ def _ports(net: Netlist) -> dict[str, list[Any]]:
 def _block_time(net: Netlist, power_up: int) -> ConstantTime:
     gates = Gates(net, _HANDSHAKE, addresses(net))
     ports = net.module["ports"]
-    state, counted = (register_bits(gates, _BLOCK + name) for name in (_STATE, _COUNTED))
+    state, count = (register_bits(gates, _BLOCK + name) for name in (_STATE, _COUNT))
     data = {name: [n for n, bit in gates.inputs.items() if bit in ports[name]["bits"]] for name in _DATA}
-    heads = [_COMMAND, *([_COUNT] if counted else [])]
-    conditions = [[(n, value >> k & 1) for k, n in enumerate(state)] for value in heads]
-    view = View([n for nets in data.values() for n in nets], state, public=[(conditions, data["i_data"])])
+    command = [(n, _COMMAND >> k & 1) for k, n in enumerate(state)]
+    always: list[tuple[int, int]] = []
+    public = [([command], data["i_data"]), ([always], count)]
+    view = View([n for nets in data.values() for n in nets], state, public=public)
     return outcome(gates, register_names(gates), explore(gates, view, power_up=power_up), _DATA, _HANDSHAKE)
 
 

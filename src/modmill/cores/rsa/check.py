@@ -50,7 +50,7 @@ def _short(core: EngineCore, seed: int) -> Iterator[Message]:
     """SETUP and two jobs: very short exponents, 65537."""
     rnd, p = random.Random(seed), core.fitted.p
     yield core.setting(core.fitted)
-    bits = core.shortened(VERY_SHORT)
+    bits = core.tried_length(VERY_SHORT)
     pairs = [core.drawn(rnd, p, bits) for _ in range(core.results)]
     yield core.message(p, 0, bits, pairs)
     yield core.message(p, 1, PUBLIC.bit_length(), [(base, PUBLIC) for base, _ in pairs[::-1]])
@@ -64,7 +64,7 @@ def _stream(core: EngineCore, moduli: list[DesignInstance], full: bool, seed: in
         p, chosen = fitted.p, core.choose(fitted.choice)
         yield chosen.setting(fitted)
         kinds = [(0, longest)] if full and not k else []
-        kinds += [(0, core.shortened(SHORT)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
+        kinds += [(0, core.tried_length(SHORT)), (1, PUBLIC.bit_length())] * -(-POWERS // size)
         for program, bits in kinds:
             edges = core.released(p, [(p - 1, (1 << bits) - 1), (0, 0), (1, 1 << bits - 1), (p - 1, 1), (2, 0)])
             pairs = [rnd.choice(edges) if rnd.randrange(3) == 0 else core.drawn(rnd, p, bits) for _ in range(size)]

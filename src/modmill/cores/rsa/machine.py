@@ -156,7 +156,7 @@ class EngineCore(BuiltEngine):
             self.random_blind, self.exponent_bits, (), recodings, tests, factor, inverse=self.public_exponent
         )  # fmt: skip
 
-    def shortened(self, bits: int) -> int:
+    def tried_length(self, bits: int) -> int:
         """The length of exponents for a test in place of ``bits``: the longest if they are shorter, and if messages are
         blinded."""
         return self.exponent_bits if self.blind_messages else min(bits, self.exponent_bits)
@@ -341,7 +341,7 @@ class EngineCore(BuiltEngine):
         """With key slots also a job of random powers, which depend on each digit of an exponent."""
         yield from super().exchanges()
         if self.key_slots:
-            p, bits, rnd = self.fitted.p, self.shortened(SHORT), random.Random(3)
+            p, bits, rnd = self.fitted.p, self.tried_length(SHORT), random.Random(3)
             pairs = [self.drawn(rnd, p, bits) for _ in range(self.results)]
             yield from self._dealt({0: [self.message(p, 0, bits, pairs)]})
 
@@ -476,7 +476,7 @@ class EngineCore(BuiltEngine):
                 lambda pair: pow(*pair, p), lambda power: power in (0, 1, p - 1), self.results, self.cores,
             ))  # fmt: skip
 
-        short = self.shortened(SHORT)
+        short = self.tried_length(SHORT)
         ones = (1 << short) - 1
         yield self.setting(self.fitted)
         if full and longest > short:

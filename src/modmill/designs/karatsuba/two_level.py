@@ -16,6 +16,7 @@ Ten DSP blocks take a product every ten cycles: 100 multiplications of digits in
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -274,9 +275,9 @@ class OnTwoLevels(DesignInstance):
         return Cost(dsp=INTERVAL, memory_bits=0, multiplications=INTERVAL**2)
 
     @property
+    @abstractmethod
     def machine(self) -> type[WordsMachine]:
         """The class of the machine."""
-        raise NotImplementedError
 
     @property
     def _below(self) -> TwoLevelParams:

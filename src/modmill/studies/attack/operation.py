@@ -86,7 +86,7 @@ def read(folder: Path, name: str = "", exponent_bits: int = 0, seed: int = 1) ->
             f"--operation is for coprocessors of curves; an RSA engine has powers, not {shortened(name)}"
         )
     engine = read_any(folder)
-    p, bits = engine.fitted.p, exponent_bits or engine.shortened(rsa.SHORT)
+    p, bits = engine.fitted.p, exponent_bits or engine.tried_length(rsa.SHORT)
     engine.require_length(bits)
     if not 1 <= bits <= engine.exponent_bits:
         raise UnsupportedError(f"exponents of this engine have 1 to {engine.exponent_bits} bits, not {bits}")
